@@ -1,0 +1,53 @@
+# Every target starts with the set-up: .venv is made or brought up to date when it has to be.
+# Paths are relative and programs run as `python -m`, so a checkout may have spaces in its path.
+PYTHON ?= $(or $(shell command -v python3),python)
+PORT ?= 8888
+PY := .venv/bin/python
+OWN := $(if $(filter file,$(origin PYTHON)),,--this-python)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup setup-dev lab test pytest refresh reset lint data clean
+
+help:
+	@echo 'make lab               install what is needed, open JupyterLab on lesson 01'
+	@echo '                       (NB=05 another lesson, PORT=8889 another port)'
+	@echo 'make reset NB=02       a fresh copy of a lesson in work/; yours is kept beside it'
+	@echo 'make data              fetch tiny-Shakespeare (SOURCE=path: from a file)'
+	@echo
+	@echo 'make test              everything: lint, tests of the helpers, strict replay'
+	@echo 'make lint              style of code and notebooks'
+	@echo 'make refresh [NB=01]   run notebooks from a clean kernel and store their outputs'
+	@echo 'make clean             remove .venv and everything built; work/ and data/ stay'
+	@echo
+	@echo 'PYTHON=python3.12 makes .venv with that Python.'
+
+setup:
+	@"$(PYTHON)" helpers/tools/environment.py $(OWN)
+
+setup-dev:
+	@"$(PYTHON)" helpers/tools/environment.py --dev $(OWN)
+
+lab: setup
+	@PORT="$(PORT)" $(PY) helpers/tools/lab.py open $(NB)
+
+reset: setup
+	@$(PY) helpers/tools/lab.py reset $(NB)
+
+data: setup
+	@$(PY) helpers/tools/data.py $${SOURCE:+"$$SOURCE"}
+
+test: lint pytest
+
+pytest: setup-dev
+	@$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+
+lint: setup-dev
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check helpers
+
+refresh: setup-dev
+	@$(PY) helpers/tools/refresh.py $(NB)
+
+clean:
+	@"$(PYTHON)" helpers/tools/clean.py

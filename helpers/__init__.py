@@ -1,0 +1,41 @@
+"""What two or more lessons need. What teaches stays visible in the lessons.
+
+Names are looked up on first use, so `import helpers` loads neither pyplot nor ipywidgets.
+"""
+
+from importlib import import_module
+
+_HOME = {
+    "Eye": "handsized",
+    "ShapeError": "named_axes",
+    "shapes": "named_axes",
+    "matrix": "matrices",
+    "heatmap": "pictures",
+    "figure": "pictures",
+    "influence_grid": "influence",
+    "running_x": "running",
+    "batch": "text",
+    "decode": "text",
+    "encode": "text",
+    "load_scene": "text",
+    "load_shakespeare": "text",
+    "split": "text",
+    "tokens": "text",
+    "vocabulary": "text",
+    "windows": "text",
+    "check": "checker",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    if name not in _HOME:
+        raise AttributeError(f"helpers has no {name!r}; it offers {', '.join(__all__)}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,29 @@
+"""What the whole test run reports beside its counts."""
+
+from pathlib import Path
+
+from helpers.tools.habits import exempt_cells
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Cells that the replay did not compare, and what a test noted as "replay cost"."""
+    stats = terminalreporter.stats.values()
+    reports = [report for found in stats for report in found if hasattr(report, "nodeid")]
+    if any(".ipynb::" in report.nodeid for report in reports):
+        _section(terminalreporter, "cells that replay does not compare", exempt_cells(NOTEBOOKS))
+    costs = [
+        value
+        for report in reports
+        for key, value in getattr(report, "user_properties", ())
+        if key == "replay cost"
+    ]
+    _section(terminalreporter, "CPU of a replay, over importing and one picture", sorted(costs))
+
+
+def _section(terminalreporter, title, lines):
+    if lines:
+        terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.line(line)

@@ -1,0 +1,80 @@
+"""Replaying a lesson costs little more than starting a kernel, importing, and one picture.
+
+CPU time of the kernel and its children, as a ratio to a baseline notebook run in between, in the
+same run: the machine's speed and its load cancel.
+"""
+
+import statistics
+from pathlib import Path
+
+import psutil
+import pytest
+from jupyter_client.manager import KernelManager
+
+from helpers.tools.normal_form import read, text
+from helpers.tools.replay import CELL_SECONDS, surroundings
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+BASELINE = [
+    "import torch\nfrom matplotlib import pyplot\nfrom helpers import heatmap\n"
+    "torch.set_num_threads(1)",
+    'heatmap(torch.eye(8), "Ay, good", title="The baseline")',
+]
+
+AT_MOST = {"01": 1.25, "02": 1.25, "03": 1.25, "08": 2.0}
+OTHERWISE = 1.6
+TRAINS = {"09"}  # its cost is a training run, which the lesson itself bounds
+ROUNDS = 3
+KINDS = ("user", "system", "children_user", "children_system")
+
+
+def replay_cpu(sources):
+    """CPU seconds, user and system, that a kernel and its children spend on these cells."""
+    with surroundings() as environ:
+        manager = KernelManager(kernel_name="python3")
+        manager.start_kernel(env=environ, cwd=str(NOTEBOOKS))
+        client = manager.client()
+        client.start_channels()
+        try:
+            client.wait_for_ready(timeout=60)
+            for source in sources:
+                client.execute_interactive(
+                    source,
+                    store_history=False,
+                    allow_stdin=False,
+                    timeout=CELL_SECONDS,
+                    output_hook=lambda message: None,
+                    stop_on_error=False,
+                )
+            times = psutil.Process(manager.provisioner.pid).cpu_times()
+            return sum(getattr(times, kind, 0.0) for kind in KINDS)
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="module")
+def ratios():
+    """Cost of each lesson over the baseline's: medians of interleaved rounds, .pyc files warm."""
+    cells = {
+        path: [text(c["source"]) for c in read(path)["cells"] if c["cell_type"] == "code"]
+        for path in LESSONS
+        if path.name[:2] not in TRAINS
+    }
+    replay_cpu(BASELINE)
+    costs = {path: [] for path in [None, *cells]}
+    for _ in range(ROUNDS):
+        for path, found in costs.items():
+            found.append(replay_cpu(cells.get(path, BASELINE)))
+    baseline = statistics.median(costs.pop(None))
+    return {path.name[:2]: statistics.median(found) / baseline for path, found in costs.items()}
+
+
+@pytest.mark.parametrize("lesson", [p.name[:2] for p in LESSONS if p.name[:2] not in TRAINS])
+def test_replay_costs_little_more_than_its_imports(lesson, ratios, record_property):
+    bound = AT_MOST.get(lesson, OTHERWISE)
+    record_property("replay cost", f"{lesson}: {ratios[lesson]:.2f} of {bound:.2f}")
+    assert ratios[lesson] <= bound, (
+        f"lesson {lesson} costs {ratios[lesson]:.2f} times the baseline, at most {bound}"
+    )

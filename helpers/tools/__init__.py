@@ -1,0 +1,1 @@
+"""The commands behind the Makefile: set-up, JupyterLab, refreshing and replaying notebooks."""
