@@ -2,6 +2,7 @@
 
 import re
 from itertools import permutations
+from numbers import Integral
 
 COURSE_SIZES = {"B": 4, "T": 8, "C": 384, "head_size": 16}
 
@@ -23,7 +24,7 @@ class _Stated:
         )
 
 
-def shapes(spec, **named):
+def shapes(spec, /, **named):
     """State the axes of tensors, check them, and show them.
 
     spec     one group of axes for all tensors, `"(B, T, head_size)"`, or one group a tensor in
@@ -38,17 +39,18 @@ def shapes(spec, **named):
     Raises ShapeError (a ValueError) with the tensor's name, the axis, both sizes and the likely
     reason; ValueError for a spec that does not fit the tensors; TypeError for what is no tensor.
     """
-    sizes = dict(COURSE_SIZES)
-    tensors = {}
+    sizes, tensors = {}, {}
     for name, value in named.items():
-        if isinstance(value, int) and not isinstance(value, bool):
-            sizes[name] = value
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            sizes[name] = int(value)
         elif hasattr(value, "shape"):
             tensors[name] = value
         else:
             kind = type(value).__name__
             raise TypeError(f"{name} is of type {kind}; shapes takes tensors, and sizes as int")
     groups = _parse(spec, len(tensors))
+    # Sizes that were given come first: an error names a size by what the caller calls it.
+    sizes |= {name: size for name, size in COURSE_SIZES.items() if name not in sizes}
     lines = []
     for (name, tensor), axes in zip(tensors.items(), groups, strict=True):
         shape = tuple(tensor.shape)

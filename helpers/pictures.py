@@ -43,7 +43,8 @@ COLOURS = (32, 16, 8)  # of any other figure
 NUMBERS_UP_TO, NUMBERS_IN_ALL = 8, 512
 LARGEST = 128
 LONGEST_NAME = 12
-HEARD = ListedColormap(["#eeeeee", "#c2500a"], name="heard")
+CLEAR = (0.0, 0.0, 0.0, 0.0)
+HEARD = ListedColormap(["#eeeeee", "#c2500a"], name="heard", bad=CLEAR)
 GREYS = ("#ffffff", "#000000", "#dcdcdc", "#8a8a8a", "#444444", "#b4b4b4", "#686868")
 NO_NUMBER = "#e2479c"  # the ground of NaN and inf, like nothing in the colour maps
 
@@ -150,7 +151,7 @@ def heatmap(
         _boxed(some, missing) for some in (row_names, column_names, axis_names, grids)
     )
     graded = [grid for name, grid in grids.items() if not lit[name]]
-    low, high = _limits(graded, signed) if limits is None else limits
+    low, high = map(float, _limits(graded, signed) if limits is None else limits)
     if not low < high:
         raise ValueError(f"limits are (low, high), these are ({low}, {high})")
     decimals = (3 if n_columns <= 4 else 2) if decimals is None else decimals
@@ -178,7 +179,7 @@ def heatmap(
         _mark_what_is_no_number(ax, grid)
         _grid_lines(ax, n_rows, n_columns)
         if numbered and not lit[name]:
-            entries[ax] = image, grid, _briefly(grid, decimals)
+            entries[ax] = image, grid, _briefly(grid, decimals, max(abs(low), abs(high)))
         elif not lit[name]:
             graded_image = image
     every = {cell for *_, rows in entries.values() for row in rows for cell in row}
@@ -209,8 +210,11 @@ def figure(drawn, alt, title=""):
 
         pyplot.close(drawn)
     drawn.patch.set(facecolor="white", alpha=1.0)
-    if drawn.get_layout_engine() is None and any(ax.get_subplotspec() for ax in drawn.axes):
-        drawn.set_layout_engine("constrained")  # labels that stand outside would be cut off
+    if drawn.get_layout_engine() is None and all(ax.get_subplotspec() for ax in drawn.axes):
+        drawn.set_layout_engine("tight")  # labels that stand outside would be cut off
+    # Laid out once and for all: the ticks that are described are those that are drawn.
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")
     return Picture(drawn, alt, title)
 
 
@@ -233,8 +237,9 @@ def _grid(value, masked):
                 f"this is {cover.dtype} of {tuple(cover.shape)}"
             )
         hatched |= cover
-    # A copy: the tensor may share its memory with the caller's.
-    return np.ma.masked_array(tensor.numpy().copy(), hatched.numpy())
+    # A new tensor, since this one may share its memory with the caller's; and -inf, so that
+    # what is hatched is told from the NaN that matplotlib masks as well.
+    return np.ma.masked_array(tensor.masked_fill(hatched, float("-inf")), hatched)
 
 
 def _shown(grid):
@@ -249,17 +254,13 @@ def _limits(grids, signed):
     if signed:
         return -largest, largest
     lowest, highest = float(entries.min(initial=0.0)), float(entries.max(initial=0.0))
+    lowest = 0.0 if -lowest < 1e-6 * highest else lowest  # the noise of a softmax is no entry
     return (lowest, highest) if lowest < highest else (0.0, 1.0)
 
 
 @lru_cache
 def _map(name, shades):
-    cmap = colormaps[name].resampled(shades)
-    cmap.set_bad(alpha=0.0)
-    return cmap
-
-
-HEARD.set_bad(alpha=0.0)
+    return colormaps[name].resampled(shades).with_extremes(bad=CLEAR)
 
 
 def _palette(maps):
@@ -288,16 +289,16 @@ def _brief(value, decimals):
     return power(value, 0) if 0 < abs(value) < 0.001 else number(value, decimals)
 
 
-def _briefly(grid, decimals):
+def _briefly(grid, decimals, scale):
     """The entries as they stand in the cells: with as many decimals as there is room for."""
     largest = float(np.abs(_shown(grid)).max(initial=0.0))
-    if 0 < largest < 0.001:
+    if scale < 0.001:
         return [[_brief(float(value), decimals) for value in row] for row in grid.filled(0.0)]
     whole_digits = len(str(int(largest))) if largest >= 1 else 0
     wide = grid.shape[1] > 4
     room = 3 - bool((_shown(grid) < 0).any()) if wide else 4  # digits, so that they can be read
     places = max(0, min(decimals, room - whole_digits))
-    return written(torch.as_tensor(grid.filled(0.0)), places, small=False)
+    return written(grid.filled(0.0), places, small=False)
 
 
 # ---------------------------------------- drawing
@@ -356,14 +357,15 @@ class _Plan:
         self._choose_sizes()
         # A short side must still leave room for the name of its axis.
         across, down = self._axis_name(1, self.column_step), self._axis_name(0, self.row_step)
-        self.right = max(self.right, (_width(across, 9) - self.wide) // 2 + 6)
+        beside = (_width(across, 9) - self.wide) // 2 + 6
+        self.left, self.right = max(self.left, beside), max(self.right, beside)
         self.bottom = max(self.bottom, (_width(down, 9) - self.high) // 2 + 6)
 
     def _choose_sizes(self):
         size = min(10.0, max(6.0, 1.1 * self.cell / POINT))
-        line = 0.9 * size * POINT
+        line = size * POINT
         # Names of every second row would read as if they were all: better far apart.
-        self.row_step = 1 if line <= self.cell else max(3, math.ceil(line / self.cell))
+        self.row_step = 1 if 0.9 * line <= self.cell else max(3, math.ceil(1.1 * line / self.cell))
         self.column_step = self.row_step
         self.row_size = min(size, 0.95 * self.cell * self.row_step / POINT)
         self.column_size = self.row_size if self.turned else size
@@ -448,7 +450,8 @@ def _grid_lines(ax, n_rows, n_columns):
         return
     down = [[(c - 0.5, -0.5), (c - 0.5, n_rows - 0.5)] for c in range(1, n_columns)]
     across = [[(-0.5, r - 0.5), (n_columns - 0.5, r - 0.5)] for r in range(1, n_rows)]
-    ax.add_collection(LineCollection(down + across, colors="white", linewidths=0.6), autolim=False)
+    lines = LineCollection(down + across, colors="white", linewidths=0.6, gid="grid lines")
+    ax.add_collection(lines, autolim=False)
 
 
 def _mark_what_is_no_number(ax, grid):

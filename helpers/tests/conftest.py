@@ -16,10 +16,13 @@ def pytest_terminal_summary(terminalreporter):
     costs = [
         value
         for report in reports
+        if getattr(report, "when", "") == "call"
         for key, value in getattr(report, "user_properties", ())
         if key == "replay cost"
     ]
-    _section(terminalreporter, "CPU of a replay, over importing and one picture", sorted(costs))
+    _section(
+        terminalreporter, "CPU of a replay, over importing and one picture", sorted(set(costs))
+    )
 
 
 def _section(terminalreporter, title, lines):

@@ -42,7 +42,9 @@ def test_the_rest_to_three_decimals():
     eye = Eye()
     for name, rows in ROUNDED.items():
         want = torch.tensor(rows, dtype=torch.float32)
-        assert_close(getattr(eye, name), want, atol=5.1e-4, rtol=0, msg=lambda m, n=name: f"{n}: {m}")
+        assert_close(
+            getattr(eye, name), want, atol=5.1e-4, rtol=0, msg=lambda m, n=name: f"{n}: {m}"
+        )
 
 
 def test_exponentials_and_their_sums():
@@ -63,8 +65,10 @@ def test_nothing_is_shared_between_two_looks():
 def test_names_fit_the_numbers():
     eye = Eye()
     assert (len(eye.tokens), len(eye.channels)) == tuple(eye.x.shape)
-    assert eye.sizes == {"T": 3, "C": 5, "head_size": 4} == {
-        "T": eye.x.shape[0], "C": eye.x.shape[1], "head_size": eye.q.shape[1]
-    }
+    assert (
+        eye.sizes
+        == {"T": 3, "C": 5, "head_size": 4}
+        == {"T": eye.x.shape[0], "C": eye.x.shape[1], "head_size": eye.q.shape[1]}
+    )
     letters = [eye.channels[row[:2].argmax()][-1] for row in eye.x]
     assert tuple(letters) == eye.tokens
