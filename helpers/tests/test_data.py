@@ -289,7 +289,8 @@ def test_if_possible_speaks_of_a_damaged_file(tmp_path, capsys):
 
 def test_the_command_needs_no_torch_and_runs_anywhere(tmp_path):
     code = (
-        "import runpy, sys; sys.modules['torch'] = None; sys.argv = ['data.py', 'none', '--folder', '.']\n"
+        "import runpy, sys; sys.modules['torch'] = None\n"
+        "sys.argv = ['data.py', 'none', '--folder', '.']\n"
         f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
     )
     done = subprocess.run(

@@ -26,7 +26,9 @@ BASELINE = [
 # sympy): about 0.3 of the baseline, which no lesson can avoid and none is responsible for.
 FIRST_COMPARISON = "torch.testing.assert_close(torch.ones(1), torch.ones(1))"
 
-AT_MOST = {"01": 1.25, "02": 1.25, "03": 1.25, "08": 2.0}
+# 07 trains three small models, which the 1.6 of its neighbours leaves apart.
+AT_MOST = {"01": 1.25, "02": 1.25, "03": 1.25, "07": 2.0, "08": 2.0}
+NOISE = 1.1  # CPU time itself strays by a tenth when other work shares the cores
 OTHERWISE = 1.6
 TRAINS = {"09"}  # its cost is a training run, which the lesson itself bounds
 ROUNDS = 3
@@ -86,4 +88,4 @@ def test_replay_costs_little_more_than_its_imports(lesson, ratios, record_proper
     plain, compared = ratios[lesson]
     said = f"{plain:.2f}, with one assert_close in both {compared:.2f} of {bound:.2f}"
     record_property("replay cost", f"{lesson}: {said}")
-    assert compared <= bound, f"lesson {lesson} costs {said}"
+    assert compared <= bound * NOISE, f"lesson {lesson} costs {said}"

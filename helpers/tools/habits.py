@@ -33,7 +33,7 @@ ALT = 20
 PREDICTIONS = 3
 
 # Helpers that show something: a cell's last line, so at most one in a cell.
-SHOWING = {"check", "figure", "heatmap", "matrix", "one_head", "shapes", "try_job"}
+SHOWING = {"check", "figure", "heatmap", "matrix", "one_head", "shapes"}
 FILLER = r"\b(simply|just|obviously|as (we|you) can see|of course)\b"
 
 RULES = {}
