@@ -43,7 +43,9 @@ print(json.dumps({
 
 
 def test_importing_helpers_loads_little_and_is_quick_beside_torch(child):
-    assert child["loaded by helpers"] == ["helpers"]
+    # The standard library is cheap, and which part of it is there already depends on the machine.
+    new = [n for n in child["loaded by helpers"] if n not in sys.stdlib_module_names]
+    assert new == ["helpers"]
     # 0.1 s is allowed beside a torch that takes a second: a tenth of it, on any machine.
     assert child["cost of helpers"] < 0.1 * child["cost of torch"]
 
