@@ -200,6 +200,7 @@ BREAKERS = [
     ("links_resolve", append("why-1", "[a](README.md)")),
     ("links_resolve", append("why-1", "[a](#No-such-step)")),
     ("links_to_its_neighbours", edit("end", source=lambda source: source.replace("01_one", "02"))),
+    ("calls_lessons_by_their_titles", append("why-1", "[03 · Other words](03_three.ipynb)")),
 ]
 
 
@@ -208,8 +209,10 @@ def folder(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "t.txt").write_text("t")
     (tmp_path / "notebooks").mkdir()
-    for name in ("01_one.ipynb", "03_three.ipynb", "README.md"):
-        (tmp_path / "notebooks" / name).write_text("{}")
+    (tmp_path / "notebooks" / "README.md").write_text("{}")
+    for name, title in (("01_one.ipynb", "# 01 · Ask one"), ("03_three.ipynb", "# 03 · Ask three")):
+        neighbour = {"cells": [{"cell_type": "markdown", "id": "title", "source": title}]}
+        (tmp_path / "notebooks" / name).write_text(json.dumps({**neighbour, "nbformat": 4}))
     return tmp_path / "notebooks"
 
 
@@ -222,7 +225,9 @@ def write(folder, notebook, after=lambda notebook: None):
 
 
 def test_a_good_notebook_passes(folder):
-    assert complaints(write(folder, good_notebook())) == []
+    notebook = good_notebook()
+    append("why-1", "[03 · Ask three](03_three.ipynb)")(notebook)
+    assert complaints(write(folder, notebook)) == []
 
 
 @pytest.mark.parametrize(

@@ -395,6 +395,20 @@ def links_to_its_neighbours(lesson):
             yield f"the last cell has no link to the {what} lesson, {lesson.lessons[place]}"
 
 
+@rule
+def calls_lessons_by_their_titles(lesson):
+    titled = re.compile(r"\[(\d\d · [^\]]+)\]\(([^)#\s]+\.ipynb)")
+    for where, source in lesson.prose:
+        for said, target in titled.findall(source):
+            path = lesson.folder / target
+            if path.exists() and said != (title := _title(path)):
+                yield f"{where} calls {target} {said!r}; its title is {title!r}"
+
+
+def _title(path):
+    return text(read(path)["cells"][0]["source"]).split("\n")[0].removeprefix("# ")
+
+
 # ---------------------------------------- report
 def exempt_cells(folder):
     """Lines that name the cells which replay does not compare, lesson by lesson."""
