@@ -102,6 +102,12 @@ def _parts(head, x):
         raise ValueError("x must be one sequence, (T, C) or (1, T, C)")
     if x.ndim == 3 and len(x) != 1:
         raise ValueError(f"one sequence is drawn, this is a batch of {len(x)}: pick one, as x[0]")
+    layers = [getattr(head, name, None) for name in ("query", "key", "value")]
+    if not all(isinstance(layer, torch.nn.Module) for layer in layers):
+        raise TypeError(f"a head has layers query, key and value; {type(head).__name__} has not")
+    C = getattr(layers[0], "in_features", x.shape[-1])
+    if x.shape[-1] != C:
+        raise ValueError(f"this head reads C = {C} channels, x has {x.shape[-1]}")
     with torch.no_grad():
         x = x.reshape(1, *x.shape[-2:])
         q, k, v = head.query(x), head.key(x), head.value(x)

@@ -20,6 +20,8 @@ def influence_grid(f, x):
     Raises ValueError when x has other axes, is empty or not of floats, when f does not return a
     row for each position, or when f gives two answers for the same x (dropout left on, say).
     """
+    if not callable(f):
+        raise TypeError(f"influence_grid takes a function of x first, not {type(f).__name__}")
     if not isinstance(x, torch.Tensor) or x.ndim not in (2, 3) or not x.is_floating_point():
         found = f"{x.dtype} {tuple(x.shape)}" if isinstance(x, torch.Tensor) else type(x).__name__
         raise ValueError(f"x must be floats of shape (T, C) or (B, T, C), this is {found}")

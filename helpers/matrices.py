@@ -25,6 +25,8 @@ def matrix(values, rows=None, columns=None, decimals=3):
     Raises ValueError for another number of axes (with the batch still on, say), for the wrong
     number of tokens, and for more than 24 rows or columns, which are for `heatmap`.
     """
+    if not isinstance(decimals, int) or not 0 <= decimals <= 6:
+        raise ValueError(f"decimals is a whole number from 0 to 6, not {decimals!r}")
     grid = plain(values)
     vector = grid.ndim == 1
     if vector:

@@ -135,6 +135,9 @@ def heatmap(
     panels = values if isinstance(values, dict) else {"": values}
     if not panels:
         raise ValueError("no matrix to draw")
+    for word, said in (("title", title), ("alt", alt)):
+        if not isinstance(said, str):
+            raise TypeError(f"{word} is text, not {type(said).__name__}")
     grids = {str(name): _grid(value, masked) for name, value in panels.items()}
     lit = {str(n): torch.as_tensor(v).dtype is torch.bool for n, v in panels.items()}
     shape = {grid.shape for grid in grids.values()}
@@ -203,8 +206,10 @@ def figure(drawn, alt, title=""):
     drawn = getattr(drawn, "figure", drawn)
     if not isinstance(drawn, Figure):
         raise TypeError(f"figure takes a matplotlib figure, not {type(drawn).__name__}")
-    if len(alt) < 20:
-        raise ValueError("alt must say what the picture shows and what to notice")
+    if not isinstance(alt, str) or len(alt.strip()) < 20:
+        raise ValueError("alt must say in a sentence what the picture shows and what to notice")
+    if not drawn.axes:
+        raise ValueError("the figure has no axes: nothing is drawn in it yet")
     if drawn.canvas.manager is not None:
         from matplotlib import pyplot
 

@@ -253,7 +253,7 @@ def test_what_cannot_be_drawn_is_said(values, named, message):
 def test_figure_refuses_what_it_cannot_show():
     with pytest.raises(TypeError, match="takes a matplotlib figure, not Tensor"):
         figure(random(2, 2), alt=ALT)
-    with pytest.raises(ValueError, match="alt must say"):
+    with pytest.raises(ValueError, match="alt must say in a sentence"):
         figure(Figure(), alt="too short")
 
 
