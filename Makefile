@@ -7,13 +7,14 @@ OWN := $(if $(filter file,$(origin PYTHON)),,--this-python)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-dev lab test pytest refresh reset lint data clean
+.PHONY: help setup setup-dev lab test pytest refresh reset lint data wheels clean
 
 help:
 	@echo 'make lab               install what is needed, open JupyterLab on lesson 01'
 	@echo '                       (NB=05 another lesson, PORT=8889 another port)'
 	@echo 'make reset NB=02       a fresh copy of a lesson in work/; yours is kept beside it'
 	@echo 'make data              fetch tiny-Shakespeare (SOURCE=path: from a file)'
+	@echo 'make wheels            gather what an install needs into wheels/, for one without network'
 	@echo
 	@echo 'make test              everything: lint, tests of the helpers, strict replay'
 	@echo 'make lint              style of code and notebooks'
@@ -36,6 +37,9 @@ reset: setup
 
 data: setup
 	@$(PY) helpers/tools/data.py $${SOURCE:+"$$SOURCE"}
+
+wheels: setup-dev
+	@$(PY) helpers/tools/wheels.py --dev
 
 test: lint pytest
 

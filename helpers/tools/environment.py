@@ -228,16 +228,16 @@ class Environment(object):
         out = run([self.python, "-m", "pip", "config", "list"])[1]
         return re.search(r"\.(extra-index-url|index-url|find-links|no-index)=", out) is not None
 
-    def pip(self, arguments):
-        command = [self.python, "-m", "pip", "install", "--quiet", "--retries", "3"]
+    def pip(self, arguments, what="install"):
+        command = [self.python, "-m", "pip", what, "--quiet", "--retries", "3"]
         status, out = run(command + ["--log", self.log] + arguments)
         if not status:
             return
         place = os.path.relpath(self.log, self.root)
         if re.search(OFFLINE, out) and "--no-index" not in arguments:
             raise SetUpError(
-                "No network: the first set-up needs one, once. Connect and run this again "
-                "(details: %s)." % place
+                "No network: the first set-up needs one, once. Connect and run this again, or put "
+                "the folder wheels/ here, from `make wheels` elsewhere (details: %s)." % place
             )
         raise SetUpError("pip failed: %s (details: %s)" % (last_line(out), place))
 
