@@ -33,6 +33,6 @@ class Head(nn.Module):
         T = x.shape[1]
         q, k, v = self.query(x), self.key(x), self.value(x)
         scores = q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5
-        masked = scores.masked_fill(self.tril[:T, :T] == 0, float("-inf"))
+        masked = scores.masked_fill(self.tril[:T, :T] == 0, -torch.inf)
         weights = F.softmax(masked, dim=-1)
         return weights @ v
