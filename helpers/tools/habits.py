@@ -401,7 +401,7 @@ def calls_lessons_by_their_titles(lesson):
     for where, source in lesson.prose:
         for said, target in titled.findall(source):
             path = lesson.folder / target
-            if path.exists() and said != (title := _title(path)):
+            if path.exists() and " ".join(said.split()) != (title := _title(path)):
                 yield f"{where} calls {target} {said!r}; its title is {title!r}"
 
 
