@@ -20,6 +20,7 @@ _HOME = {
     "random_strings": "jobs",
     "try_job": "jobs",
     "influence_grid": "influence",
+    "profiled": "profiling",
     "running_x": "running",
     "batch": "text",
     "decode": "text",
