@@ -1,11 +1,17 @@
 """The exercise checker: says what holds, and names what the student did.
 
-contracts  the exercises and the inputs that tell       attempts  is it an attempt at all
-guard      run code that may crash, hang or print       heads     build a Head and look at it
-probes     what is asked, and the verdict               trace     the torch calls of an attempt
-recipes    attention with a switch at every step        search    which switches were turned
-errors     what an exception says                       diagnosis from all of it to names
-catalogue  the sentences                                report    what is shown
+contracts  the exercises and the inputs that tell    attempts   is it an attempt at all
+guard      run code that may crash, hang or print    heads      build a Head and look at it
+probes     everything an attempt is seen to do       trace      the torch calls it makes
+gaps       how a value differs from the expected     judging    what is asked, and the verdict
+remarks    what an accepted attempt is told          recipes    a switch at every step
+search     which switches were turned                reading    on all cases at once
+evidence   what the calls tell of twins              errors     what an exception says
+head_faults, projections, left_behind, experiments   and of the rest, each on its own
+diagnosis  from all of it to names                   catalogue  the sentences
+noticed    facts, where no name fits                 properties what holds, in words
+look       a closer look at a wrong attempt          answer     the kinds of answer
+report     how an answer is shown
 """
 
 from __future__ import annotations
@@ -14,12 +20,15 @@ import difflib
 import re
 import warnings
 
+from .answer import report_nothing, report_on, report_unfit
 from .attempts import files, nothing_yet, unfit
 from .contracts import EXERCISES
 from .diagnosis import Diagnosis, Doctor
 from .guard import LIMIT, Guard
-from .probes import judge, observe, remarks
-from .report import Result, report_nothing, report_on, report_unfit
+from .judging import judge
+from .probes import observe
+from .remarks import remarks
+from .report import Result
 
 __all__ = ["Result", "check"]
 
@@ -41,7 +50,7 @@ def check(exercise: str, attempt, seconds: float = LIMIT) -> Result:
     """
     if exercise not in EXERCISES:
         near = difflib.get_close_matches(str(exercise), EXERCISES, 1, 0.4)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ValueError(f"no exercise {exercise!r}{hint} There are: {', '.join(EXERCISES)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the checker's own arithmetic; an attempt's are kept

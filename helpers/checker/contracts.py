@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -63,7 +63,6 @@ class Exercise:
     returns: str
     make: Callable[[Sizes, int], tuple]
     reference: Callable
-    shape: Callable[[Sizes], tuple]
     causal: bool = False  # later positions may not be heard
     rows_sum: bool = False  # the result is a grid of weights
     special: tuple[str, ...] = ()
@@ -161,93 +160,39 @@ def _few_queries(s, seed):
     return q[:, : s.Tq].clone(), k, v
 
 
+_GRID, _RESULT = "(B, T, T)", "(B, T, head_size)"
+_ON_X = "x, Wq, Wk, Wv"
+
+_CAUSAL_ATTENTION = Exercise(
+    "causal_attention",
+    _ON_X,
+    _RESULT,
+    _x_and_weights,
+    causal_attention,
+    causal=True,
+    special=("zeros", "far below"),
+)
+_SPECIAL_WEIGHTS = ("zeros", "large", "future dominates", "far below", "half")
+
 EXERCISES = {
     e.name: e
     for e in (
-        Exercise("bow", "x", "(B, T, C)", _x, bow, lambda s: (s.B, s.T, s.C), causal=True),
+        Exercise("bow", "x", "(B, T, C)", _x, bow, causal=True),
+        Exercise("averaging_matrix", "T", "(T, T)", _length, averaging_matrix, True, True),
+        Exercise("project", _ON_X, "three tensors of (B, T, head_size)", _x_and_weights, project),
+        Exercise("raw_scores", "q, k", _GRID, _q_k, raw_scores),
+        Exercise("attention_scores", "q, k", _GRID, _q_k, attention_scores),
+        Exercise("causal_mask", "scores", _GRID, _scores, causal_mask, True, special=("zeros",)),
         Exercise(
-            "averaging_matrix",
-            "T",
-            "(T, T)",
-            _length,
-            averaging_matrix,
-            lambda s: (s.T, s.T),
-            causal=True,
-            rows_sum=True,
+            "causal_weights", "scores", _GRID, _scores, causal_weights, True, True, _SPECIAL_WEIGHTS
         ),
-        Exercise(
-            "project",
-            "x, Wq, Wk, Wv",
-            "three tensors of (B, T, head_size)",
-            _x_and_weights,
-            project,
-            lambda s: (s.B, s.T, s.H),
-        ),
-        Exercise("raw_scores", "q, k", "(B, T, T)", _q_k, raw_scores, lambda s: (s.B, s.T, s.T)),
-        Exercise(
-            "attention_scores", "q, k", "(B, T, T)", _q_k, attention_scores,
-            lambda s: (s.B, s.T, s.T),
-        ),
-        Exercise(
-            "causal_mask",
-            "scores",
-            "(B, T, T)",
-            _scores,
-            causal_mask,
-            lambda s: (s.B, s.T, s.T),
-            causal=True,
-            special=("zeros",),
-        ),
-        Exercise(
-            "causal_weights",
-            "scores",
-            "(B, T, T)",
-            _scores,
-            causal_weights,
-            lambda s: (s.B, s.T, s.T),
-            causal=True,
-            rows_sum=True,
-            special=("zeros", "large", "future dominates", "far below", "half"),
-        ),
-        Exercise(
-            "self_attention", "x, Wq, Wk, Wv", "(B, T, head_size)", _x_and_weights,
-            self_attention, lambda s: (s.B, s.T, s.H),
-        ),
-        Exercise(
-            "causal_attention",
-            "x, Wq, Wk, Wv",
-            "(B, T, head_size)",
-            _x_and_weights,
-            causal_attention,
-            lambda s: (s.B, s.T, s.H),
-            causal=True,
-            special=("zeros", "far below"),
-        ),
-        Exercise(
-            "Head",
-            "C, head_size, block_size",
-            "(B, T, head_size)",
-            _x_and_weights,
-            causal_attention,
-            lambda s: (s.B, s.T, s.H),
-            causal=True,
-            special=("zeros", "far below"),
-        ),
-        Exercise(
-            "sdpa", "q, k, v", "(B, T, head_size)", _q_k_v, sdpa, lambda s: (s.B, s.T, s.H),
-            causal=True,
-        ),
-        Exercise(
-            "sdpa_decode",
-            "q, k, v",
-            "(B, Tq, head_size)",
-            _few_queries,
-            sdpa_decode,
-            lambda s: (s.B, s.Tq, s.H),
-            causal=True,
-        ),
+        Exercise("self_attention", _ON_X, _RESULT, _x_and_weights, self_attention),
+        _CAUSAL_ATTENTION,
+        replace(_CAUSAL_ATTENTION, name="Head", arguments="C, head_size, block_size"),
+        Exercise("sdpa", "q, k, v", _RESULT, _q_k_v, sdpa, True),
+        Exercise("sdpa_decode", "q, k, v", "(B, Tq, head_size)", _few_queries, sdpa_decode, True),
     )
-}  # fmt: skip
+}
 
 
 def case(exercise: Exercise, name: str, sizes: Sizes, seed=10) -> Case:

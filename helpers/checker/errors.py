@@ -36,6 +36,30 @@ TEXTS = (
 )  # fmt: skip
 
 
+# (type or any, pattern on the text, what a reader needs to hear)
+WORDS = (
+    ("RecursionError", "", "The attempt calls itself without end."),
+    ("NameError", "", "A name is used that has no value at that point."),
+    ("UnboundLocalError", "", "A name is used that has no value at that point."),
+    ("TypeError", "unexpected keyword", "That call has no argument of this name."),
+    ("TypeError", r"__init__\(\) (takes|missing)",
+     "The class is built with three arguments: Head(C, head_size, block_size)."),
+    ("TypeError", "positional argument", "The number of arguments is not the one in the exercise."),
+    ("TypeError", "invalid combination of arguments|must be Tensor",
+     "An argument of that call is of another kind than it takes."),
+    ("TypeError", "'Tensor' object is not callable",
+     "A tensor stands before the brackets, where a function is needed."),
+    ("", "NoneType", "A step before this one gave nothing back: its value is None."),
+    ("ValueError", "values to unpack",
+     "The tensor has another number of axes than there are names on the left."),
+    ("IndexError", "Dimension out of range", "The tensor has no axis of that number."),
+    ("IndexError", "out of bounds|out of range", "A place is asked for that does not exist."),
+    ("RuntimeError", "same dtype|scalar type|expected m1 and m2",
+     "Two tensors of different dtypes meet."),
+    ("", "without overflow", "The number is larger than this dtype can hold."),
+)  # fmt: skip
+
+
 def by_text(error: Raised) -> tuple[str, ...]:
     """Slugs that the exception's own words name."""
     for text, line, slugs in TEXTS:
@@ -45,10 +69,16 @@ def by_text(error: Raised) -> tuple[str, ...]:
 
 
 def letters(shape, sizes: Sizes) -> str:
-    """A shape in the course's letters: (3, 5, 6) -> "BTH"; a size that is none of them is "?"."""
+    """A shape in the course's letters: (3, 5, 6) -> "BTH"; a size that is none of them is "?".
+
+    A size of 1 is a batch of one where it comes first, and elsewhere an axis that holds nothing.
+    """
     names = {sizes.n: "n", sizes.H: "H", sizes.C: "C", sizes.T: "T", sizes.B: "B"}
     names.setdefault(sizes.Tq, "q")
-    return "".join(names.get(size, "1" if size == 1 else "?") for size in shape)
+    return "".join(
+        "1" if size == 1 and place else names.get(size, "1" if size == 1 else "?")
+        for place, size in enumerate(shape)
+    )
 
 
 def in_words(shape, sizes: Sizes) -> str:
@@ -156,19 +186,18 @@ def explained(error: Raised, step: Step | None, sizes: Sizes) -> str:
     mark = re.search(r"size of tensor a \((\d+)\) must match.*tensor b \((\d+)\)", text)
     if mark:
         a, b = (_named(int(n), sizes) for n in mark.groups())
+        if step is not None and step.name in PRODUCTS:
+            return f"In a product of batches the first axes must agree, and {a} met {b}.{met}"
         return f"Two tensors met entry by entry, with {a} on one side and {b} on the other.{met}"
     if "cannot be multiplied" in text or "batch2" in text or "batch1" in text:
         return f"In a product the last axis on the left meets the last but one on the right.{met}"
-    if error.type == "RecursionError":
-        return "The attempt calls itself without end."
-    if error.type in ("NameError", "UnboundLocalError"):
-        return "A name is used that has no value at that point."
-    if error.type == "TypeError" and "positional argument" in text:
-        return "The number of arguments is not the one in the exercise."
-    if "without overflow" in text:
-        return "The number is larger than this dtype can hold."
+    if "shape of the mask" in text:
+        return f"A boolean index needs as many axes as the tensor it picks from has.{met}"
     if by_text(error) == ("mask-not-boolean",):
         return "A boolean mask is needed here, and this one holds numbers."
+    for kind, pattern, words in WORDS:
+        if kind in ("", error.type) and re.search(pattern, text):
+            return words
     return met.strip()
 
 

@@ -68,9 +68,9 @@ class _Capped(io.StringIO):
 
 
 def plain(text: str) -> str:
-    """An exception's text, with nothing in it that changes from run to run."""
-    text = re.sub(r"0x[0-9a-fA-F]+", "0x…", text)
-    return text.split("\n")[0].strip()[:300]
+    """An exception's first line, with nothing in it that changes from run to run."""
+    text = re.sub(r"0x[0-9a-fA-F]+", "0x…", text).split("\n")[0].strip()
+    return re.sub(r",? but expected one of:$", "", text)[:300].rstrip(" .")
 
 
 @dataclass

@@ -44,11 +44,22 @@ def sizes_of(case: Case) -> tuple[int, int, int]:
     return case.sizes.C, case.sizes.H, case.sizes.n
 
 
+def build(cls, C, head_size, block_size):
+    """A head with its weights in place: lazy layers take their shape from a first call."""
+    head = cls(C, head_size, block_size)
+    if isinstance(head, nn.Module) and any(
+        isinstance(p, nn.UninitializedParameter) for p in head.parameters()
+    ):
+        with torch.no_grad():
+            head(torch.zeros(1, 1, C))
+    return head
+
+
 def runner(cls, mode="eval", order=(0, 1, 2)):
     """The head as a function of (x, Wq, Wk, Wv), built afresh at each call."""
 
     def attempt(sizes: Sizes, x, Wq, Wk, Wv):
-        head = cls(sizes.C, sizes.H, sizes.n)
+        head = build(cls, sizes.C, sizes.H, sizes.n)
         load(head, (Wq, Wk, Wv), order)
         getattr(head, mode, lambda: None)()
         return head(x)
@@ -102,7 +113,7 @@ def orders():
 def look(cls) -> Facts:
     """Build a head and describe it."""
     s = ORDINARY
-    head = cls(s.C, s.H, s.n)
+    head = build(cls, s.C, s.H, s.n)
     facts = Facts()
     facts.module = isinstance(head, nn.Module)
     if not facts.module:
@@ -184,7 +195,7 @@ def several_calls(cls):
     """One head called on T = 3, then on T = block_size, then on the first input again."""
 
     def attempt(case: Case, short: Case, long: Case):
-        head = cls(*sizes_of(case))
+        head = build(cls, *sizes_of(case))
         load(head, case.args[1:])
         head.eval()
         before = {name: t.clone() for name, t in head.state_dict().items()}
@@ -206,7 +217,7 @@ def learning(cls):
     """Which layers a gradient reaches, in train mode."""
 
     def attempt(case: Case):
-        head = cls(*sizes_of(case))
+        head = build(cls, *sizes_of(case))
         load(head, case.args[1:])
         head.train()
         out = head(case.args[0])
@@ -224,7 +235,7 @@ def as_built(cls):
     """Two calls of a head that nobody gave weights, and whether a call drew random numbers."""
 
     def attempt(case: Case):
-        head = cls(*sizes_of(case))
+        head = build(cls, *sizes_of(case))
         head.eval()
         first = head(case.args[0])
         before = torch.get_rng_state()

@@ -14,7 +14,8 @@ import torch
 
 from helpers import check
 from helpers.checker import contracts
-from helpers.checker.catalogue import EXERCISES_OF, MISCONCEPTIONS, REMARKS
+from helpers.checker.catalogue import CLOSER, EXERCISES_OF, MISCONCEPTIONS, REMARKS
+from helpers.checker.recipes import RECIPES
 from helpers.tests import given
 from helpers.tests.checker_bank import BANK
 
@@ -257,6 +258,17 @@ def test_the_sentences_cover_the_catalogue():
     assert all(m.sentence and m.nudge and m.exercises for m in MISCONCEPTIONS.values())
     used = {e.fault for e in given.REGISTRY if e.verdict == "wrong"}
     assert used <= set(EXERCISES_OF)
+
+
+def test_closer_sentences_belong_to_a_switch():
+    switches = {
+        (slug, option.label)
+        for steps in RECIPES.values()
+        for step in steps
+        for option in step.options
+        for slug in option.slugs
+    }
+    assert set(CLOSER) <= switches
 
 
 def test_a_check_costs_no_more_than_a_few_runs_of_the_record():

@@ -6,7 +6,7 @@ was rejected must come out as right. A question that nothing needs would be deco
 
 import torch
 
-from helpers.checker import contracts, probes
+from helpers.checker import contracts, gaps, judging, probes
 from helpers.checker.attempts import files
 from helpers.checker.guard import Guard
 from helpers.tests import given
@@ -106,13 +106,13 @@ def test_no_question_is_decoration():
     for exercise, attempt in attempts():
         guard = Guard(files=files(attempt))
         records.append(probes.observe(contracts.EXERCISES[exercise], attempt, guard))
-    caught = [{f.question for f in probes.judge(record)} for record in records]
+    caught = [{f.question for f in judging.judge(record)} for record in records]
     assert all(caught), "a wrong attempt was not rejected in the first place"
     idle = []
-    for question in probes.QUESTIONS:
-        left = tuple(q for q in probes.QUESTIONS if q is not question)
+    for question in judging.QUESTIONS:
+        left = tuple(q for q in judging.QUESTIONS if q is not question)
         slips = any(
-            found == {question.name} and not probes.judge(record, left)
+            found == {question.name} and not judging.judge(record, left)
             for record, found in zip(records, caught, strict=True)
         )
         if not slips:
@@ -126,6 +126,6 @@ def test_a_looser_tolerance_lets_attempts_through(monkeypatch):
         next(a.attempt for a in BANK if "fill-not-low" in a.name and "causal_att" in a.name),
         Guard(),
     )
-    assert probes.judge(record)
-    monkeypatch.setattr(probes, "agree", lambda a, b, atol=0, rtol=0: a.shape == b.shape)
-    assert not probes.judge(record)
+    assert judging.judge(record)
+    monkeypatch.setattr(gaps, "agree", lambda a, b, atol=0, rtol=0: a.shape == b.shape)
+    assert not judging.judge(record)
