@@ -21,10 +21,12 @@ _HOME = {
     "try_job": "jobs",
     "influence_grid": "influence",
     "profiled": "profiling",
+    "progress": "waiting",
     "running_x": "running",
     "batch": "text",
     "decode": "text",
     "encode": "text",
+    "load_head": "saved",
     "load_scene": "text",
     "load_shakespeare": "text",
     "split": "text",
@@ -32,6 +34,13 @@ _HOME = {
     "vocabulary": "text",
     "windows": "text",
     "check": "checker",
+    "Sheet": "sheet",
+    "drill": "drills",
+    "ten_questions": "quiz",
+    "explore_average": "explorers.average",
+    "explore_head": "explorers.head",
+    "explore_masking": "explorers.masking",
+    "explore_scaling": "explorers.scaling",
 }
 
 __all__ = sorted(_HOME)
