@@ -23,6 +23,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from helpers.tools import cover
 from helpers.tools.normal_form import (
     EXEMPT,
     RAISES,
@@ -160,6 +161,8 @@ def refresh(path, check=False, environ=None):
     part = path.with_suffix(".part")
     part.write_text(after, encoding="utf-8", newline="\n")
     part.replace(path)
+    if path.name == cover.LESSON:
+        cover.store(path.parent)
     return True, [f"{path.name}: stored, {len(after.encode()) / 1024:.0f} KB"]
 
 
