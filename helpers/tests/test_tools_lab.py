@@ -1,5 +1,6 @@
 """A reader's copies, the port, and how JupyterLab is started."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -83,6 +84,39 @@ def test_lab_listens_on_this_machine_only_and_keeps_its_token(root, monkeypatch)
     assert not any("token" in word or "password" in word for word in command)
     monkeypatch.setattr(lab.os, "geteuid", lambda: 0, raising=False)
     assert "--allow-root" in lab.command(root / "work" / "01_one.ipynb", 8888, root)
+
+
+def test_a_lecture_has_settings_of_its_own_written_anew(root):
+    lab.make_copies(root)
+    left_over = root / "build" / "present" / "workspaces" / "left-over"
+    left_over.parent.mkdir(parents=True)
+    left_over.write_text("what was open in the last lecture")
+    command = lab.present_command(lab.to_present("1", root), 8888, root)
+    options = dict(word[2:].split("=", 1) for word in command if word.startswith("--L"))
+    assert options["LabApp.default_url"] == "/doc/tree/work/01_one.ipynb"
+    own = root / "build" / "present"
+    assert options["LabApp.user_settings_dir"] == str(own / "settings")
+    assert options["LabApp.workspaces_dir"] == str(own / "workspaces")
+    themes = own / "settings" / "@jupyterlab" / "apputils-extension" / "themes.jupyterlab-settings"
+    assert json.loads(themes.read_text())["overrides"]["code-font-size"] == "16px"
+    (workspace,) = own.glob("workspaces/*.jupyterlab-workspace")
+    layout = json.loads(workspace.read_text())["data"]["layout-restorer:data"]
+    assert not layout["left"]["visible"] and not layout["right"]["visible"]
+    assert not left_over.exists()
+    assert "--ServerApp.ip=127.0.0.1" in command
+    assert not any("token" in word or "password" in word for word in command)
+    assert len({word.partition("=")[0] for word in command}) == len(command), "no option twice"
+
+
+def test_a_notebook_to_present_is_a_number_or_a_path(root):
+    copy = root / "build" / "handout" / "lecturer" / "01_one.ipynb"
+    copy.parent.mkdir(parents=True)
+    copy.write_text("a copy")
+    assert lab.to_present("02", root) == root / "work" / "02_two.ipynb"
+    assert lab.to_present("build/handout/lecturer/01_one.ipynb", root) == copy
+    for lesson in ("nothing.ipynb", "../outside.ipynb", "3"):
+        with pytest.raises(lab.LabError, match="There is no"):
+            lab.to_present(lesson, root)
 
 
 def test_clean_leaves_what_is_the_readers(root):

@@ -1,13 +1,16 @@
-"""Open JupyterLab on a reader's own copy of the lessons, and bring one lesson back.
+"""Open JupyterLab on a reader's own copy of the lessons, to work or to present; bring one back.
 
     python helpers/tools/lab.py open [02]     PORT=8889 in the environment: another port
+    python helpers/tools/lab.py present [02]  or a notebook below this folder, by its path
     python helpers/tools/lab.py reset 02
 
 The copies live in work/, which git ignores: answers neither break the tests nor collide with an
 update. A copy is made where there is none, and never overwritten.
 """
 
+import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = Path(__file__).parent / "lab_settings"
+PRESENTING = Path(__file__).parent / "present_settings"
 
 
 class LabError(Exception):
@@ -76,7 +80,7 @@ def free_port(port):
     return int(port)
 
 
-def command(notebook, port, root=ROOT):
+def command(notebook, port, root=ROOT, **lab_options):
     """What starts JupyterLab: on this machine only, with its token, and quiet on the network."""
     inside = notebook.relative_to(root).as_posix()
     options = {
@@ -88,6 +92,7 @@ def command(notebook, port, root=ROOT):
         "LabApp.app_settings_dir": SETTINGS,
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
         "LabApp.extension_manager": "readonly",
+        **{f"LabApp.{name}": value for name, value in lab_options.items()},
     }
     start = [sys.executable, "-m", "jupyterlab"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -95,17 +100,63 @@ def command(notebook, port, root=ROOT):
     return start + [f"--{name}={value}" for name, value in options.items()]
 
 
-def open_lab(lesson="01", port="8888", root=ROOT):
+def present_command(notebook, port, root=ROOT):
+    """What starts JupyterLab for a lecture: one document, large type, no bars beside it.
+
+    The settings live in build/present/ and are written anew: the reader's own neither show nor
+    change, and what was opened or set in the last lecture is gone.
+    """
+    inside = notebook.relative_to(root).as_posix()
+    folder = root / "build" / "present"
+    write_presentation(folder)
+    return command(
+        notebook,
+        port,
+        root,
+        default_url=f"/doc/tree/{inside}",
+        user_settings_dir=folder / "settings",
+        workspaces_dir=folder / "workspaces",
+    )
+
+
+def write_presentation(folder):
+    """The settings and the empty workspace of a presentation, as JupyterLab keeps them."""
+    from jupyterlab_server.workspaces_handler import WorkspacesManager
+
+    shutil.rmtree(folder, ignore_errors=True)
+    settings = json.loads((PRESENTING / "settings.json").read_text(encoding="utf-8"))
+    for plugin, values in settings.items():
+        package, _, name = plugin.partition(":")
+        place = folder / "settings" / package / f"{name}.jupyterlab-settings"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(values), encoding="utf-8")
+    workspace = (PRESENTING / "workspace.json").read_text(encoding="utf-8")
+    (folder / "workspaces").mkdir()
+    WorkspacesManager(str(folder / "workspaces")).save("default", workspace)
+
+
+def to_present(lesson, root=ROOT):
+    """The notebook to present: a lesson's number means the copy in work/, else it is a path."""
+    if not lesson.endswith(".ipynb"):
+        return root / "work" / find(lesson, root).name
+    path = (root / lesson).resolve()
+    if not path.is_file() or not path.is_relative_to(root.resolve()):
+        raise LabError(f"There is no notebook {lesson} in this folder.")
+    return root / path.relative_to(root.resolve())
+
+
+def open_lab(lesson="01", port="8888", root=ROOT, presenting=False):
     """Make the copies, fetch the data set if that is possible, and become JupyterLab."""
     port = free_port(port)
-    notebook = root / "work" / find(lesson, root).name
+    notebook = to_present(lesson, root) if presenting else root / "work" / find(lesson, root).name
     made = make_copies(root)
     if made:
         print("work/: your copy of", ", ".join(path.name for path in made))
     fetch = [sys.executable, str(ROOT / "helpers" / "tools" / "data.py"), "--if-possible"]
     subprocess.run(fetch, check=False)
-    print(f"JupyterLab opens work/{notebook.name}; Ctrl-C here stops it", flush=True)
-    start = command(notebook, port, root)
+    inside = notebook.relative_to(root).as_posix()
+    print(f"JupyterLab opens {inside}; Ctrl-C here stops it", flush=True)
+    start = (present_command if presenting else command)(notebook, port, root)
     os.chdir(root)
     if os.name == "nt":  # exec would give the prompt back while the server still runs
         return subprocess.call(start)
@@ -126,6 +177,9 @@ def main(arguments):
         match arguments:
             case ["open", *lesson] if len(lesson) < 2:
                 return open_lab(*lesson, port=os.environ.get("PORT", "8888"))
+            case ["present", *lesson] if len(lesson) < 2:
+                port = os.environ.get("PORT", "8888")
+                return open_lab(*lesson, port=port, presenting=True)
             case ["reset", lesson]:
                 copy, kept = reset(lesson)
                 kept = f"yours is kept as {kept.name}" if kept else "yours was unchanged"
