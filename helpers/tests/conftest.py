@@ -8,21 +8,23 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Cells that the replay did not compare, and what a test noted as "replay cost"."""
+    """Cells that replay did not compare, and what tests noted as "replay cost" or "explorer"."""
     stats = terminalreporter.stats.values()
     reports = [report for found in stats for report in found if hasattr(report, "nodeid")]
     if any(".ipynb::" in report.nodeid for report in reports):
         _section(terminalreporter, "cells that replay does not compare", exempt_cells(NOTEBOOKS))
-    costs = [
-        value
-        for report in reports
-        if getattr(report, "when", "") == "call"
-        for key, value in getattr(report, "user_properties", ())
-        if key == "replay cost"
-    ]
-    _section(
-        terminalreporter, "CPU of a replay, over importing and one picture", sorted(set(costs))
-    )
+    for key, title in (
+        ("replay cost", "CPU of a replay, over importing and one picture"),
+        ("explorer", "explorers: what a move takes"),
+    ):
+        noted = {
+            value
+            for report in reports
+            if getattr(report, "when", "") == "call"
+            for name, value in getattr(report, "user_properties", ())
+            if name == key
+        }
+        _section(terminalreporter, title, sorted(noted))
 
 
 def _section(terminalreporter, title, lines):

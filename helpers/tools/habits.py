@@ -34,6 +34,7 @@ PREDICTIONS = 3
 
 # Helpers that show something: a cell's last line, so at most one in a cell.
 SHOWING = {"check", "figure", "heatmap", "matrix", "one_head", "shapes"}
+SHOWING |= {"explore_average", "explore_head", "explore_masking", "explore_scaling"}
 FILLER = r"\b(simply|just|obviously|as (we|you) can see|of course)\b"
 
 RULES = {}
