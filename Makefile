@@ -7,7 +7,7 @@ OWN := $(if $(filter file,$(origin PYTHON)),,--this-python)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-dev lab present handout html test pytest refresh reset lint data wheels clean test-handout test-portable bench
+.PHONY: help setup setup-dev lab present handout html test pytest refresh reset lint data wheels clean test-browser test-handout test-portable bench
 
 help:
 	@echo 'make lab               install what is needed, open JupyterLab on lesson 01'
@@ -20,6 +20,7 @@ help:
 	@echo 'make wheels            gather what an install needs into wheels/, for one without network'
 	@echo
 	@echo 'make test              everything: lint, tests of the helpers, strict replay'
+	@echo 'make test-browser      every lesson, explorer and page in a real Chromium'
 	@echo 'make test-handout      run the copies that make handout makes'
 	@echo 'make test-portable     replay every lesson as on other machines (some minutes)'
 	@echo 'make bench [ONLY=…]     measure what the course costs, against its bars (many minutes)'
@@ -60,6 +61,9 @@ test: lint pytest
 
 pytest: setup-dev
 	@$(PY) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+
+test-browser: setup-dev
+	@$(PY) -m pytest -q -m browser helpers/tests/browser
 
 test-handout: setup-dev
 	@$(PY) helpers/tools/handout.py --run

@@ -23,6 +23,8 @@ from typing import Any
 import torch
 
 LIMIT = 4.5  # seconds of an attempt's own running time; the check around it takes the rest of 5
+AGAIN = 0.02  # seconds between two alarms
+IMPORT_RINGS = 150  # alarms that wait for an import to end: 3 s
 PRINT_LIMIT = 2_000  # characters kept of what an attempt prints
 
 
@@ -112,7 +114,7 @@ class Guard:
             self.spent += time.perf_counter() - start
             if self.spent >= self.limit:
                 self.late = True
-            out.drew = before != _states()
+            out.drew = _moved(before, _states())
         out.printed = printed.getvalue()
         out.warned = tuple(plain(str(w.message)) for w in caught)
         return out
@@ -139,7 +141,7 @@ class Guard:
 
 
 def _seed(seed):
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
@@ -148,7 +150,11 @@ def _seed(seed):
 def _states():
     numpy = sys.modules.get("numpy")
     state = numpy.random.get_state() if numpy else (0, ())
-    return bytes(torch.get_rng_state().tolist()), random.getstate(), (bytes(state[1]), *state[2:])
+    return torch.get_rng_state(), random.getstate(), (bytes(state[1]), *state[2:])
+
+
+def _moved(before, after):
+    return not torch.equal(before[0], after[0]) or before[1:] != after[1:]
 
 
 @contextlib.contextmanager
@@ -167,11 +173,14 @@ def _alarm(seconds: float):
 
 
 def _by_signal(seconds):
-    armed, rings = True, 0
+    armed, rings, waited = True, 0, 0
     tracer = sys.gettrace()
 
     def ring(number, frame):
-        nonlocal rings
+        nonlocal rings, waited
+        if armed and waited < IMPORT_RINGS and _importing(frame):
+            waited += 1
+            return
         rings += 1
         if armed and rings > 1:
             # the first one was swallowed by a bare `except`: stop at every line from here on
@@ -190,7 +199,7 @@ def _by_signal(seconds):
 
     began = time.monotonic()
     handler = signal.signal(signal.SIGALRM, ring)
-    left, again = signal.setitimer(signal.ITIMER_REAL, seconds, 0.02)
+    left, again = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         yield
     finally:
@@ -203,18 +212,31 @@ def _by_signal(seconds):
             signal.setitimer(signal.ITIMER_REAL, max(left - passed, 0.001), again)
 
 
+def _importing(frame):
+    """Is a module being imported? One cut off half-way would stay broken for the whole session."""
+    while frame is not None and frame.f_code.co_filename != __file__:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _by_thread(seconds):
-    target = ctypes.c_ulong(threading.get_ident())
+    me = threading.get_ident()
+    target = ctypes.c_ulong(me)
     done = threading.Event()
     lock = threading.Lock()
 
     def watch():
-        wait = seconds
+        wait, waited = seconds, 0
         while not done.wait(wait):
+            wait = AGAIN
+            if waited < IMPORT_RINGS and _importing(sys._current_frames().get(me)):
+                waited += 1
+                continue
             with lock:
                 if not done.is_set():
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(OutOfTime))
-            wait = 0.05
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

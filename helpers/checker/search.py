@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections import OrderedDict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -42,9 +45,6 @@ def _alike(candidate, target, allowed) -> bool:
     """
     if candidate.shape != target.shape:
         return False
-    if candidate.numel() and not _close_at_end(candidate, target):
-        if allowed is None or bool(allowed[-1].any()):
-            return False
     if agree(candidate, target):
         return True
     if allowed is None or candidate.dim() < 2:
@@ -55,10 +55,30 @@ def _alike(candidate, target, allowed) -> bool:
     return agree(candidate[..., ~blind, :], target[..., ~blind, :])
 
 
-def _close_at_end(candidate, target) -> bool:
-    """A look at the last number, which settles most comparisons at a tenth of the price."""
-    a, b = (float(t[(-1,) * t.dim()]) for t in (candidate, target))
-    return abs(a - b) <= 1e-4 + 1e-3 * abs(b) or a != a or b != b or a == b
+def _last(tensor):
+    """The last number, which settles most comparisons at a tenth of the price."""
+    return float(tensor[(-1,) * tensor.dim()]) if tensor.numel() else math.nan
+
+
+class Way(NamedTuple):
+    """The switches of one way through a recipe, and enough of its result to rule it out."""
+
+    turned: tuple[tuple[str, Option], ...]
+    place: tuple[int, ...]  # which option at each step: the order in which ways are tried
+    shape: torch.Size
+    last: float
+    blind: bool  # the last row may see nothing: its numbers rule nothing out
+
+    def possible(self, shape, last):
+        if self.shape != shape:
+            return False
+        a, b = self.last, last
+        return self.blind or abs(a - b) <= 1e-4 + 1e-3 * abs(b) or a != a or b != b or a == b
+
+
+# The ways of the recipes on a case are the same for every attempt: those of the latest cases.
+_KEPT: OrderedDict[tuple, list[Way]] = OrderedDict()
+CASES_KEPT = 32
 
 
 class Search:
@@ -66,41 +86,28 @@ class Search:
 
     def __init__(self, exercise: Exercise, extra: dict[str, tuple[Option, ...]] | None = None):
         self.exercise = exercise
+        self.extra = {option for options in (extra or {}).values() for option in options}
         self.steps = tuple(
             Step(step.name, step.options + tuple((extra or {}).get(step.name, ())))
             for step in RECIPES[exercise.name]
         )
 
     def run(self, case: Case, target: torch.Tensor, turned: int, equal: bool) -> list[Found]:
-        """All ways with exactly `turned` switches that give `target` on the case."""
-        found: list[Found] = []
-        last = len(self.steps)
-
-        def visit(index, state, options):
-            if index == last:
-                allowed = state.get("allowed", state.get("window"))
-                if len(options) == turned and _alike(
-                    state["result"], target, None if allowed is None else allowed.bool()
-                ):
-                    found.append(Found(options))
-                return
-            step = self.steps[index]
-            left = turned - len(options)
-            for number, option in enumerate(step.options):
-                if number and (not left or (option.equal and not equal)):
-                    continue
-                if not number and left > last - index - 1:
-                    continue
-                try:
-                    new = option.change(state)
-                except (RuntimeError, IndexError, ValueError, KeyError):
-                    continue  # these sizes do not allow it
-                visit(index + 1, new, (*options, (step.name, option)) if number else options)
-                if len(found) >= MOST:
-                    return
-
-        with torch.inference_mode():
-            visit(0, start(self.exercise, case), ())
+        """The first ways with exactly `turned` switches that give `target` on the case."""
+        ways = _usual(self.exercise, case, turned, equal)
+        if self.extra:
+            own = _ways(self.exercise, self.steps, case, turned, equal, self.extra)
+            ways = sorted([*ways, *own], key=lambda way: way.place)
+        shape, last = target.shape, _last(target)
+        found = []
+        for way in ways:
+            if way.possible(shape, last):
+                one = Found(way.turned)
+                result, allowed = self.result(one, case)
+                if _alike(result, target, None if allowed is None else allowed.bool()):
+                    found.append(one)
+                    if len(found) >= MOST:
+                        break
         return found
 
     def result(self, found: Found, case: Case):
@@ -123,3 +130,56 @@ class Search:
         if allowed is not None and result.shape == target.shape and not allowed.any():
             return True  # nothing may be seen: no row says anything
         return _alike(result, target, None if allowed is None else allowed.bool())
+
+
+def _usual(exercise, case, turned, equal) -> list[Way]:
+    """The ways of the recipe as it is, kept from one attempt to the next."""
+    seen = tuple(
+        hash(tuple(arg.flatten().tolist())) if isinstance(arg, torch.Tensor) else arg
+        for arg in case.args
+    )
+    key = (exercise.name, case.sizes, seen, turned, equal)
+    if key not in _KEPT:
+        _KEPT[key] = _ways(exercise, RECIPES[exercise.name], case, turned, equal)
+    _KEPT.move_to_end(key)
+    while len(_KEPT) > CASES_KEPT:
+        _KEPT.popitem(last=False)
+    return _KEPT[key]
+
+
+def _ways(exercise, steps, case, turned, equal, extra=None) -> list[Way]:
+    """All ways with exactly `turned` switches, in order; at least one of `extra`, where given."""
+    ways: list[Way] = []
+
+    def visit(index, state, switched, place):
+        if index == len(steps):
+            if len(switched) == turned:
+                ways.append(_way(state, switched, place))
+            return
+        step = steps[index]
+        left = turned - len(switched)
+        for number, option in enumerate(step.options):
+            more = switched
+            if number:
+                if not left or (option.equal and not equal):
+                    continue
+                more = (*switched, (step.name, option))
+                if extra and left == 1 and not any(o in extra for _, o in more):
+                    continue
+            elif left > len(steps) - index - 1:
+                continue
+            try:
+                new = option.change(state)
+            except (RuntimeError, IndexError, ValueError, KeyError):
+                continue  # these sizes do not allow it
+            visit(index + 1, new, more, (*place, number))
+
+    with torch.inference_mode():
+        visit(0, start(exercise, case), (), ())
+    return ways
+
+
+def _way(state, switched, place):
+    allowed, result = state.get("allowed", state.get("window")), state["result"]
+    blind = allowed is not None and not bool(allowed[-1].any())
+    return Way(switched, place, result.shape, _last(result), blind)

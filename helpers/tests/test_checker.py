@@ -156,6 +156,20 @@ def test_loops_end_at_the_limit(attempt):
     assert "did not come back" in repr(result)
 
 
+def test_an_import_is_not_cut_off_half_way(tmp_path, monkeypatch):
+    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(0.6)\nready = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def imports_late(x):
+        import slow_to_import
+
+        while slow_to_import.ready:
+            pass
+
+    assert "did not come back" in repr(check("bow", imports_late, seconds=0.3))
+    assert sys.modules.pop("slow_to_import").ready
+
+
 def test_loops_end_off_the_main_thread():
     kept = []
     thread = threading.Thread(target=lambda: kept.append(check("bow", never_ends, seconds=0.3)))
