@@ -80,7 +80,8 @@ def frame(width, height, words, *parts):
     return (
         f'<svg role="img" aria-label="{escaped(words)}" viewBox="0 0 {width} {height}" '
         f'style="display:block;width:{width / EM:.4g}em;max-width:100%;background:#fff">'
-        f'<g font-family="sans-serif" font-size="14" fill="{INK}">{"".join(parts)}</g></svg>'
+        f'<g font-family="sans-serif" font-size="14" fill="{INK}" xml:space="preserve">'
+        f"{''.join(parts)}</g></svg>"
     )
 
 
@@ -89,7 +90,7 @@ def text(x, y, words, size=None, colour=None, anchor=None, bold=False):
     more = (f' font-size="{size}"' if size else "") + (f' fill="{colour}"' if colour else "")
     more += f' text-anchor="{anchor}"' if anchor else ""
     more += ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:g}" y="{y:g}"{more} xml:space="preserve">{escaped(words)}</text>'
+    return f'<text x="{x:g}" y="{y:g}"{more}>{escaped(words)}</text>'
 
 
 def letters(signs, xs, ys, size, colour=None):
@@ -98,6 +99,8 @@ def letters(signs, xs, ys, size, colour=None):
     if not len(signs):
         return ""
     at = [" ".join(f"{place:.4g}" for place in places) for places in (xs, ys)]
+    if len(set(ys)) == 1:  # the characters after the first keep to its line
+        at[1] = f"{ys[0]:.4g}"
     more = f' fill="{colour}"' if colour else ""
     return (
         f'<text x="{at[0]}" y="{at[1]}" font-size="{size:g}" text-anchor="middle"{more}>'

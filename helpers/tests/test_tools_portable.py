@@ -49,6 +49,21 @@ def test_an_unchanged_output_is_no_complaint_and_a_changed_one_is_named(reposito
     assert "01_one.ipynb" in line and "#b" in line and "something else" in line
 
 
+@pytest.mark.parametrize("again", ["each", "all"])
+def test_a_cell_that_shows_something_else_the_second_time_is_named(repository, again):
+    counted = "\nglobals().setdefault('said', 'set up')\nruns = globals().get('runs', 0) + 1"
+    assert replay(repository, "notebooks", counted, again) == []
+    (line,) = replay(repository, "notebooks", f"{counted}\nsaid += '!' * (runs - 1)", again)
+    assert "#b" in line and "set up!" in line
+
+
+def test_after_a_restart_nothing_is_left(repository):
+    assert replay(repository, "notebooks", "", "half") == []
+    kept = "\nassert not os.path.exists('kept')\nopen('kept', 'w').close()"
+    (line,) = replay(repository, "notebooks", kept, "half")
+    assert "#a raised AssertionError" in line
+
+
 def test_a_cell_that_raises_is_named(repository):
     (line,) = replay(repository, ".", "\nassert False")
     assert "#a raised AssertionError" in line

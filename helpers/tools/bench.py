@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WRITTEN = ROOT / "build" / "bench.json"
 ROUNDS = 5
 
-# What the issues that made the course ask for.
+# The bars; costs.py has those of the replays.
 TEST_SECONDS = 180
 LESSON_09_SECONDS = 60
 MOVE_BYTES, MOVE_MS, MOVE_SPEEDUP = 10_000, 5, 50

@@ -1,4 +1,4 @@
-"""Replay every lesson as other machines would run it, and say a line for each.
+"""Replay every lesson as other machines and other hands would run it, and say a line for each.
 
     python helpers/tools/portable.py [NAME …]     the conditions of that name, else all
 
@@ -32,7 +32,7 @@ NO_NETWORK = ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', ""]
 
 @dataclass(frozen=True)
 class Condition:
-    """One way in which another machine differs.
+    """One way in which another machine differs, or another hand.
 
     environ   environment variables, set for the run and its kernels
     more      code appended to each lesson's first cell
@@ -41,6 +41,7 @@ class Condition:
     start     where kernels start, below the checkout
     text      "with" or "without" tiny-Shakespeare, else as it is here
     crlf      text files with Windows line ends
+    again     what is run more than once: a key of AGAIN
     """
 
     environ: dict = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Condition:
     start: str = "notebooks"
     text: str = ""
     crlf: bool = False
+    again: str = "nothing"
 
 
 CONDITIONS = {
@@ -67,6 +69,17 @@ CONDITIONS = {
     "with-shakespeare": Condition(text="with"),
     "without-shakespeare": Condition(text="without"),
     "crlf": Condition(crlf=True),
+    "each-cell-twice": Condition(again="each"),
+    "all-cells-twice": Condition(again="all"),
+    "restarted-half-way": Condition(again="half"),
+}
+
+# What is run in a kernel before the run that is compared goes on in it, or in a fresh one.
+AGAIN = {
+    "nothing": lambda cells: [cells],
+    "each": lambda cells: [[cell for cell in cells for _ in range(2)]],
+    "all": lambda cells: [cells + cells],
+    "half": lambda cells: [cells[: len(cells) // 2], cells],
 }
 
 
@@ -100,7 +113,20 @@ def obstacle(condition, root=ROOT):
     return None
 
 
-def replay(place, start, more):
+def run_again(notebook, again, folder, environ):
+    """`run`, with cells more than once; of each cell, what its last run showed."""
+    own = [cell["id"] for cell in notebook["cells"]]
+    for cells in AGAIN[again](notebook["cells"]):
+        last = {cell["id"]: place for place, cell in enumerate(cells)}
+        cells = [
+            cell if last[cell["id"]] == place else {**cell, "id": f"again-{place}"}
+            for place, cell in enumerate(cells)
+        ]
+        done = run({**notebook, "cells": cells}, folder, environ)
+    return {**done, "cells": [cell for cell in done["cells"] if cell["id"] in own]}
+
+
+def replay(place, start, more, again="nothing"):
     """Lines on every compared output of the checkout's lessons that differs from the stored one."""
     paths = sorted((place / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
@@ -110,7 +136,7 @@ def replay(place, start, more):
             changed = normal_form(stored)
             first = next(cell for cell in changed["cells"] if cell["cell_type"] == "code")
             first["source"] = text(first["source"]) + more
-            done = run(changed, place / start, environ)
+            done = run_again(changed, again, place / start, environ)
             found = differences(stored, done)
         except NotebookError as error:
             return [f"{path.name}: {error}"]
@@ -130,7 +156,8 @@ def attempt(condition, root=ROOT):
         if wrap and wrap[-1]:
             wrap.append(str(place))
         own = [sys.executable, str(place / "helpers" / "tools" / "portable.py"), "--replay"]
-        command = [*wrap, *own, str(place), condition.start, condition.more]
+        command = [*wrap, *own, str(place), condition.start]
+        command += [condition.more, condition.again]
         tried = subprocess.run(
             command, cwd=place / condition.start, env=environ, capture_output=True
         )
@@ -141,11 +168,11 @@ def attempt(condition, root=ROOT):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help=", ".join(CONDITIONS))
-    parser.add_argument("--replay", nargs=3, metavar=("CHECKOUT", "START", "MORE"))
+    parser.add_argument("--replay", nargs=4, metavar=("CHECKOUT", "START", "MORE", "AGAIN"))
     options = parser.parse_args(arguments)
     if options.replay:
-        place, start, more = options.replay
-        found = replay(Path(place), start, more)
+        place, start, more, again = options.replay
+        found = replay(Path(place), start, more, again)
         print("\n".join(found).encode("ascii", "backslashreplace").decode())
         return 1 if found else 0
     if unknown := set(options.names) - set(CONDITIONS):
