@@ -258,6 +258,7 @@ def test_masking_by_keyboard(explorer):
     after(sheet, box, "ArrowDown", "rows sum to .090, .335, 1")
     after(sheet, box, "ArrowDown", "row 0 is NaN")
     focus(box, "added to every score")
+    after(sheet, box, "ArrowLeft", "rows 1 and 2 of out are wrong")  # now the ones are zeros
     after(sheet, box, "ArrowLeft", "no fault shows on these scores")
     focus(box, "mask")
     after(sheet, box, "Home", "right: no fault")
