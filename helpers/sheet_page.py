@@ -180,6 +180,7 @@ PRINTED = """
 @page{size:A4 landscape;margin:11mm}
 body{margin:0;font-family:sans-serif;font-size:14px;color:#000;background:#fff}
 main{max-width:275mm}
+@media screen{body{margin:11mm}}
 .name{margin:0 0 4mm;border-bottom:1px solid #444;width:80mm}
 .helpers-sheet .helpers-sheet-band{margin:3.5mm 0;justify-content:space-between}
 .helpers-sheet table{font-size:14px;line-height:1.6}
