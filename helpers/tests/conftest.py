@@ -8,7 +8,7 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Cells that replay did not compare, and what tests noted as "replay cost" or "explorer"."""
+    """Cells that replay did not compare, and and what tests noted for the summary."""
     stats = terminalreporter.stats.values()
     reports = [report for found in stats for report in found if hasattr(report, "nodeid")]
     if any(".ipynb::" in report.nodeid for report in reports):
@@ -16,6 +16,7 @@ def pytest_terminal_summary(terminalreporter):
     for key, title in (
         ("replay cost", "CPU of a replay, over importing and one picture"),
         ("explorer", "explorers: what a move takes"),
+        ("too tall", "code cells that a lecture has to scroll"),
     ):
         noted = {
             value
