@@ -7,7 +7,7 @@ OWN := $(if $(filter file,$(origin PYTHON)),,--this-python)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-dev lab present handout html test pytest refresh reset lint data wheels clean test-browser test-handout test-portable bench
+.PHONY: help setup setup-dev lab present handout html test pytest refresh reset lint data wheels clean test-browser test-handout test-portable test-classroom bench
 
 help:
 	@echo 'make lab               install what is needed, open JupyterLab on lesson 01'
@@ -23,6 +23,7 @@ help:
 	@echo 'make test-browser      every lesson, explorer and page in a real Chromium'
 	@echo 'make test-handout      run the copies that make handout makes'
 	@echo 'make test-portable     replay every lesson as on other machines (some minutes)'
+	@echo 'make test-classroom    ten students on one JupyterHub at once (STUDENTS=20, NB=05)'
 	@echo 'make bench [ONLY=…]     measure what the course costs, against its bars (many minutes)'
 	@echo 'make lint              style of code and notebooks'
 	@echo 'make refresh [NB=01]   run notebooks from a clean kernel and store their outputs'
@@ -70,6 +71,10 @@ test-handout: setup-dev
 
 test-portable: setup-dev
 	@$(PY) helpers/tools/portable.py $(NAME)
+
+test-classroom: setup-dev
+	@$(PY) -m pip install -q --no-build-isolation -e '.[classroom]'
+	@$(PY) helpers/tools/classroom.py $(if $(STUDENTS),--students "$(STUDENTS)") $(if $(NB),--lesson "$(NB)")
 
 bench: setup-dev
 	@$(PY) helpers/tools/bench.py --only "$(ONLY)" --without "$(WITHOUT)"
