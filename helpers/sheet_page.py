@@ -116,7 +116,8 @@ class Page:
     # -------------------------------- HTML
     def _repr_html_(self):
         bands = "".join(
-            f'<div class="helpers-sheet-band">{"".join(map(self._table, band))}</div>'
+            f'<div class="helpers-sheet-band" style="{SIDE_BY_SIDE}">'
+            f"{''.join(map(self._table, band))}</div>"
             for band in BANDS
         )
         return (
@@ -133,7 +134,7 @@ class Page:
         head = f"<thead><tr><td></td>{names}</tr></thead>" if columns else ""
         body = "".join(
             f'<tr><th scope="row">{escape(name)}</th>'
-            + "".join(f"<td>{escape(entry) or '&nbsp;'}</td>" for entry in row)
+            + "".join(f'<td style="{LINED}">{escape(entry) or ROOM}</td>' for entry in row)
             + "</tr>"
             for name, row in zip(rows, entries, strict=True)
         )
@@ -157,22 +158,28 @@ class Page:
         return path
 
 
+# Lab shows a notebook that it does not trust yet, a fresh copy, without its style sheets. What is
+# written at the elements stays, and is enough to read the page and to write on it.
+SIDE_BY_SIDE = "display:flex;flex-wrap:wrap;align-items:flex-start"
+LINED = "border:1px solid"
+ROOM = "&emsp;&emsp;"
+
 STYLE = """
 .helpers-sheet{color:var(--jp-content-font-color1,#000);overflow-x:auto}
 .helpers-sheet p{margin:2px 0}
-.helpers-sheet-band{display:flex;flex-wrap:wrap;align-items:flex-start;gap:4px 22px;margin:4px 0}
+.helpers-sheet-band{gap:4px 22px;margin:4px 0}
 .helpers-sheet table{border-collapse:collapse;margin:0;table-layout:auto;
 font-family:var(--jp-code-font-family,monospace);font-size:13px;line-height:1.25}
 .helpers-sheet caption{text-align:left;white-space:nowrap;padding:1px 0;
 color:var(--jp-content-font-color1,#000)}
 .helpers-sheet th,.helpers-sheet thead td{font-weight:400;border:0;background:none;
 padding:1px 5px;text-align:right;color:var(--jp-content-font-color2,#444)}
-.helpers-sheet tbody td{border:1px solid var(--jp-border-color1,#8a8a8a);background:none;
+.helpers-sheet tbody td{border-color:var(--jp-border-color1,#8a8a8a)!important;background:none;
 padding:1px 5px;min-width:2.4em;text-align:right;color:var(--jp-content-font-color1,#000)}
 .helpers-sheet .given tbody td{min-width:1.2em}
 .helpers-sheet tbody tr,.helpers-sheet tbody tr:nth-child(odd){background:none}
 @media print{.helpers-sheet,.helpers-sheet caption,.helpers-sheet th,
-.helpers-sheet tbody td{color:#000}.helpers-sheet tbody td{border-color:#444}
+.helpers-sheet tbody td{color:#000}.helpers-sheet tbody td{border-color:#444!important}
 .helpers-sheet table{break-inside:avoid}}
 """.replace("\n", "")
 

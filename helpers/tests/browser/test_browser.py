@@ -128,6 +128,30 @@ def _explorers_in(path):
     return sum(len(re.findall(r"^explore_\w+\(", source, re.MULTILINE)) for source in cells)
 
 
+# In a fresh copy, which Lab does not trust yet, style sheets are taken out of stored outputs.
+UNSTYLED = """() => {
+  const notebook = jupyterapp.shell.currentWidget.content;
+  const index = notebook.widgets.findIndex(w => w.model.id === 'sheet');
+  notebook.scrollToItem(index, 'start');
+}"""
+
+
+def test_a_stored_sheet_is_readable_before_anything_is_run(context, server):
+    (path,) = (path for path in LESSONS if path.name.startswith("10"))
+    with opened(context, server, path.name) as sheet:
+        sheet.page.evaluate(UNSTYLED)
+        first = sheet.page.locator(".helpers-sheet").first
+        first.wait_for()
+        assert first.locator("style").count() == 0
+        bands = first.locator(".helpers-sheet-band").all()
+        places = [[one.bounding_box() for one in band.locator("table").all()] for band in bands]
+        assert len(places) == 4
+        for tables in places:
+            assert len({table["y"] for table in tables}) == 1, "one under another"
+        border = "node => getComputedStyle(node).borderLeftWidth"
+        assert {td.evaluate(border) for td in first.locator("tbody td").all()} == {"1px"}
+
+
 def test_what_a_lesson_may_not_do_is_noticed(context, server):
     with opened(context, server, "unfit.ipynb") as sheet:
         assert sheet.run_all() == [["c2"], 4]
