@@ -25,11 +25,11 @@ class Sizes(NamedTuple):
     C: int
     H: int  # head_size
     n: int  # block_size
-    Tq: int = 3  # queries, where they are fewer than the keys
+    Tq: int = 4  # queries, where they are fewer than the keys; 0 where they are not
 
 
 ORDINARY = Sizes(3, 5, 7, 6, 10)
-OTHER = Sizes(2, 11, 13, 3, 12, 4)
+OTHER = Sizes(2, 11, 13, 3, 12, 5)
 ONE_SEQUENCE = Sizes(1, 5, 7, 6, 10)
 ONE_TOKEN = Sizes(2, 1, 7, 6, 10, 1)
 LESSON = Sizes(4, 8, 384, 16, 8, 5)
@@ -172,7 +172,8 @@ _CAUSAL_ATTENTION = Exercise(
     causal=True,
     special=("zeros", "far below"),
 )
-_SPECIAL_WEIGHTS = ("zeros", "large", "future dominates", "far below", "half")
+_FAR = ("far below",)
+_SPECIAL_WEIGHTS = ("zeros", "large", "future dominates", "far below", "all far below", "half")
 
 EXERCISES = {
     e.name: e
@@ -189,21 +190,36 @@ EXERCISES = {
         Exercise("self_attention", _ON_X, _RESULT, _x_and_weights, self_attention),
         _CAUSAL_ATTENTION,
         replace(_CAUSAL_ATTENTION, name="Head", arguments="C, head_size, block_size"),
-        Exercise("sdpa", "q, k, v", _RESULT, _q_k_v, sdpa, True),
-        Exercise("sdpa_decode", "q, k, v", "(B, Tq, head_size)", _few_queries, sdpa_decode, True),
+        Exercise("sdpa", "q, k, v", _RESULT, _q_k_v, sdpa, True, special=_FAR),
+        Exercise(
+            "sdpa_decode",
+            "q, k, v",
+            "(B, Tq, head_size)",
+            _few_queries,
+            sdpa_decode,
+            True,
+            special=_FAR,
+        ),
     )
 }
 
 
+def sizes_for(exercise: Exercise, sizes: Sizes) -> Sizes:
+    """The sizes that the exercise has: queries are counted apart in one of them only."""
+    return sizes if exercise.name == "sdpa_decode" else sizes._replace(Tq=0)
+
+
 def case(exercise: Exercise, name: str, sizes: Sizes, seed=10) -> Case:
-    return Case(name, sizes, exercise.make(sizes, seed))
+    return Case(name, sizes_for(exercise, sizes), exercise.make(sizes, seed))
 
 
 def special_case(exercise: Exercise, name: str) -> Case:
     """Inputs that ordinary numbers never contain, each for one kind of mistake."""
-    if len(exercise.arguments.split(", ")) == 1:
-        return Case(name, ORDINARY, (_SPECIAL_SCORES[name](),))
-    return Case(name, ORDINARY, _SPECIAL_PROJECTIONS[name]())
+    if exercise.arguments == "scores":
+        return Case(name, sizes_for(exercise, ORDINARY), (_SPECIAL_SCORES[name](),))
+    if exercise.arguments == "q, k, v":
+        return Case(name, sizes_for(exercise, ORDINARY), _queries_far_below(exercise))
+    return Case(name, sizes_for(exercise, ORDINARY), _SPECIAL_PROJECTIONS[name]())
 
 
 def _with_zeros():
@@ -219,10 +235,11 @@ def _future_dominates():
     return scores
 
 
-def _row_far_below():
+def _rows_far_below(allowed_only):
+    """Rows 0 and 2 near -400: as a whole, or in what they may see, which tells a fill that leaks."""
     scores = normal(3, 5, 5, seed=43)
-    scores[:, 0] -= 400.0
-    scores[:, 2] -= 400.0
+    scores[:, 0, : 1 if allowed_only else 5] -= 400.0
+    scores[:, 2, : 3 if allowed_only else 5] -= 400.0
     return scores
 
 
@@ -230,7 +247,8 @@ _SPECIAL_SCORES = {
     "zeros": _with_zeros,
     "large": lambda: normal(3, 5, 5, seed=41) * 120,
     "future dominates": _future_dominates,
-    "far below": _row_far_below,
+    "far below": lambda: _rows_far_below(True),
+    "all far below": lambda: _rows_far_below(False),
     "half": lambda: normal(3, 5, 5, seed=44).half(),
 }
 
@@ -244,14 +262,24 @@ def _zero_products():
 
 
 def _products_far_below():
-    """Row 1's scores are all near -400 and the others ordinary."""
+    """What row 1 may see is near -400; its later scores, and other rows, are ordinary."""
     x, Wq, Wk, Wv = _x_and_weights(ORDINARY, 46)
-    x[:, :, 0], x[:, :, 1] = 1.0, 0.0
+    x[:, :2, 0], x[:, 2:, 0], x[:, :, 1] = 1.0, 0.0, 0.0
     x[:, 1, 1] = 1.0
     Wk[0] = torch.tensor([6.0, 0, 0, 0, 0, 0])
     Wq[1] = torch.tensor([-400 * 6**0.5 / 6.0, 0, 0, 0, 0, 0])
     Wk[:, 0] = Wk[:, 0] * torch.tensor([1.0, 0, 0, 0, 0, 0, 0])
     return x, Wq, Wk, Wv
+
+
+def _queries_far_below(exercise):
+    """The same for given q, k and v: one row's own keys are near -400, the later ones are not."""
+    q, k, v = exercise.make(ORDINARY, 47)
+    row = 1 if q.shape[1] == k.shape[1] else 0
+    seen = row + 1 + k.shape[1] - q.shape[1]
+    k[:, :seen, 0], k[:, seen:, 0] = 6.0, 0.0
+    q[:, row] = torch.tensor([-400 * 6**0.5 / 6.0, 0, 0, 0, 0, 0])
+    return q, k, v
 
 
 _SPECIAL_PROJECTIONS = {"zeros": _zero_products, "far below": _products_far_below}
@@ -273,4 +301,4 @@ def small_case(exercise: Exercise) -> Case:
         "sdpa": (q, k, v),
         "sdpa_decode": (q[:, 1:].clone(), k, v),
     }.get(exercise.name, (x, eye.Wq, eye.Wk, eye.Wv))
-    return Case("eye", sizes, args)
+    return Case("eye", sizes_for(exercise, sizes), args)

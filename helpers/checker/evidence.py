@@ -32,9 +32,9 @@ class Evidence:
                 if step.name in MASKING or step.name.startswith(
                     ("full", "new_full", "add", "sub", "mul", "__mul", "__rmul")
                 ):
-                    if -9_999 < number < -1e-3:
+                    if -20_000 < number < -1e-3:
                         fills.append(number)
-                    elif 1e-3 < number < 9_999:  # it may be subtracted
+                    elif 1e-3 < number < 20_000:  # it may be subtracted
                         fills.append(-number)
                 if step.name in DIVISIONS and abs(number) > 1e-6:
                     scales.append(1 / number)

@@ -221,7 +221,7 @@ _CASES = {
     "T = block_size": "with T = block_size",
     "one query": "with a single query",
     "zeros": "in which scores are exactly 0",
-    "far below": "in which a row lies far below the others",
+    "far below": "in which what a row may see lies far below the rest",
 }
 
 

@@ -31,7 +31,7 @@ def _remarks_on_weights(record):
     ordinary = record.runs["ordinary"]
     if gap(record.exercise, ordinary.case, ordinary.value).remarks:
         return  # half precision explains the rest
-    if delicate("far below"):
+    if delicate("all far below"):
         yield "remark-unstable-softmax"
     elif delicate("future dominates"):
         yield "remark-renormalised-after-softmax"

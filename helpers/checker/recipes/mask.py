@@ -143,6 +143,7 @@ FILL_GRID = (
     Option("filled with -1", NOT_LOW, filled(-1.0)),
     Option("filled with -100", NOT_LOW, filled(-100.0)),
     Option("-10 added", NOT_LOW, added(-10.0)),
+    Option("-100 added", NOT_LOW, added(-100.0)),
     Option("-1 added", ("mask-added-as-ones",), added(-1.0)),
     Option("filled with inf", ("plus-inf-fill",), filled(INF)),
     Option("0 times inf", ("zero-times-inf",),
