@@ -36,7 +36,7 @@ def repository(tmp_path):
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    (root / "notebooks" / "01_one.ipynb").write_text(json.dumps(notebook))
+    (root / "notebooks" / "01_one.ipynb").write_text(json.dumps(notebook) + "\n")
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
         subprocess.run([*git, *command], cwd=root, check=True)
@@ -78,7 +78,8 @@ def test_a_checkout_is_what_the_condition_says(repository, tmp_path):
     odd = checkout(CONDITIONS["odd-path"], tmp_path / "3", repository)
     assert " " in odd.name and not odd.name.isascii()
     ends = checkout(Condition(crlf=True), tmp_path / "4", repository)
-    assert (ends / "data" / "scene.txt").read_bytes() == b"Ay, good\r\n"
+    assert b"\r\n" in (ends / "notebooks" / "01_one.ipynb").read_bytes()
+    assert (ends / "data" / "scene.txt").read_bytes() == b"Ay, good\n"
 
 
 def test_what_cannot_be_tried_is_said(repository):
