@@ -236,7 +236,7 @@ def _future_dominates():
 
 
 def _rows_far_below(allowed_only):
-    """Rows 0 and 2 near -400: as a whole, or in what they may see, which tells a fill that leaks."""
+    """Rows 0 and 2 near -400: all of them, or what they may see, where a weak fill leaks."""
     scores = normal(3, 5, 5, seed=43)
     scores[:, 0, : 1 if allowed_only else 5] -= 400.0
     scores[:, 2, : 3 if allowed_only else 5] -= 400.0

@@ -164,7 +164,9 @@ QUESTIONS = (
     Question("one token", "also for a single token", _value("one token")),
     Question("T = block_size", "also for T = block_size", _value("T = block_size")),
     Question("zeros", "also where scores are exactly 0", _value("zeros")),
-    Question("far below", "also where what a row may see lies far below the rest", _value("far below")),
+    Question(
+        "far below", "also where what a row may see lies far below the rest", _value("far below")
+    ),
     Question("arguments", "the arguments are left as they were", _arguments_kept),
     Question("repeatable", "two calls give the same", _repeatable),
     Question("gradient", "a gradient reaches every argument", _gradient_reaches),

@@ -254,7 +254,7 @@ GAPS = {
     "a cut too deep": ("| Recap | 1 | |", "| Recap | 1 | 2 |", "cuts more"),
     "an answer": ("| (8, 4); (4, 8, 65) |", "| |", "without a wrong answer"),
     "a plan's section": ("| Make a row out of any numbers |\n", "| Softmax |\n", "no section"),
-    "an exit answer": (" *A quarter: 1/(t+1), whatever the token is.*", "", "without an answer"),
+    "an exit answer": ("\n*A quarter: 1/(t+1), whatever the token is.*", "", "without an answer"),
     "a sitting": ("| 1 | 01, 02 | 70 |", "| 1 | 01, 02 | 60 |", "takes 70 minutes"),
 }
 
