@@ -21,7 +21,7 @@ import re
 import warnings
 
 from .answer import report_nothing, report_on, report_unfit
-from .attempts import files, nothing_yet, unfit
+from .attempts import files, nothing_yet, reordered, unfit
 from .contracts import EXERCISES
 from .diagnosis import Diagnosis, Doctor
 from .guard import LIMIT, Guard
@@ -70,6 +70,8 @@ def _checked(contract, attempt, seconds) -> Result:
     findings = judge(record)
     if not findings:
         return report_on(contract, attempt, record, findings, Diagnosis(), remarks(record), guard)
+    if contract.name == "Head" and reordered(attempt):
+        return report_unfit(contract, reordered(attempt))
     try:
         diagnosis = Doctor(record, attempt, guard).examine()
         return report_on(contract, attempt, record, findings, diagnosis, (), guard)

@@ -41,15 +41,15 @@ def report_on(exercise, attempt, record, findings, diagnosis, remarks, guard) ->
                 *_printed(record),
             ),
         )
-    looked = Look(exercise, attempt, record, guard)
+    looked = Look(exercise, attempt, record, failed, guard)
     return Result(
         exercise.name,
         "wrong",
         diagnosis.slugs,
         (),
-        (*looked.first(failed, diagnosis), *_printed(record)),
+        (*looked.first(diagnosis), *_printed(record)),
         (
-            Stage("The smallest example", tuple(looked.example(failed))),
+            Stage("The smallest example", tuple(looked.example())),
             Stage("What happened", tuple(looked.what_happened(diagnosis))),
         ),
     )

@@ -22,6 +22,8 @@ TEXTS = (
     (r"before Module\.__init__|has no attribute '_(parameters|buffers|modules)", "",
      ("super-init-forgotten",)),
     (r"attn_mask should not be set when is_causal", "", ("mask-and-is-causal",)),
+    (r"argument 'attn_mask'.*must be Tensor", "", ()),
+    (r"argument 'dropout_p'.*must be float, not bool", "", ("dropout-always-on",)),
     (r"only supports boolean masks|bitwise_not|operator\.invert", "", ("mask-not-boolean",)),
     (r"[bB]ad operand type for unary ~", "", ("mask-not-boolean",)),
     (r"Expected attn_mask dtype|condition to be a boolean|mask.*(bool|Bool)", "",
@@ -41,6 +43,10 @@ WORDS = (
     ("RecursionError", "", "The attempt calls itself without end."),
     ("NameError", "", "A name is used that has no value at that point."),
     ("UnboundLocalError", "", "A name is used that has no value at that point."),
+    ("TypeError", "argument 'attn_mask'.*must be Tensor",
+     "The fourth argument of that call is `attn_mask`, a tensor. Pass yours by its name."),
+    ("TypeError", "argument 'dropout_p'.*must be float",
+     "`dropout_p` is the share of the weights that is dropped, a number."),
     ("TypeError", "unexpected keyword", "That call has no argument of this name."),
     ("TypeError", r"__init__\(\) (takes|missing)",
      "The class is built with three arguments: Head(C, head_size, block_size)."),
@@ -83,9 +89,9 @@ def letters(shape, sizes: Sizes) -> str:
 
 def in_words(shape, sizes: Sizes) -> str:
     """The same for a reader: (B, T, head_size); numbers where a size is none of the course's."""
-    read = letters(shape, sizes)
     parts = [
-        str(size) if mark in "?1" else LETTERS[mark] for mark, size in zip(read, shape, strict=True)
+        str(size) if mark in "?1" else _letter(mark, sizes)
+        for mark, size in zip(letters(shape, sizes), shape, strict=True)
     ]
     return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"
 
@@ -193,6 +199,8 @@ def explained(error: Raised, step: Step | None, sizes: Sizes) -> str:
         return f"In a product the last axis on the left meets the last but one on the right.{met}"
     if "shape of the mask" in text:
         return f"A boolean index needs as many axes as the tensor it picks from has.{met}"
+    if by_text(error) == ("mask-and-is-causal",):
+        return ""
     if by_text(error) == ("mask-not-boolean",):
         return "A boolean mask is needed here, and this one holds numbers."
     for kind, pattern, words in WORDS:
@@ -203,11 +211,19 @@ def explained(error: Raised, step: Step | None, sizes: Sizes) -> str:
 
 def _named(size, sizes):
     mark = letters((size,), sizes)
-    return str(size) if mark in "?1" else f"{LETTERS[mark]} = {size}"
+    return str(size) if mark in "?1" else f"{_letter(mark, sizes)} = {size}"
+
+
+def _letter(mark, sizes):
+    return "Tk" if mark == "T" and sizes.Tq else LETTERS[mark]
 
 
 def _operands(step, sizes):
     if step is None or len(step.shapes) < 2:
         return ""
     a, b = (in_words(shape, sizes) for shape in step.shapes[:2])
+    if step.name == "linear":
+        return f" Here {a} met a weight {b}, which the layer transposes itself."
+    if step.name == "scaled_dot_product_attention":
+        return f" Here q is {a} and k is {b}, and the call transposes k itself."
     return f" Here {a} met {b}."

@@ -19,7 +19,7 @@ def head_faults(f: Facts):
     if f.loaded:
         yield from _extra_parameters(f)
     if f.tril == "parameter":
-        yield ("constant-as-parameter", "tril-not-a-buffer")
+        yield ("constant-as-parameter",)
     elif f.tril != "buffer":
         yield ("tril-not-a-buffer",)
     else:

@@ -13,7 +13,7 @@ from itertools import permutations
 import torch
 from torch import nn
 
-from .contracts import ORDINARY, Case, Sizes, normal
+from .contracts import ORDINARY, Case, Sizes, lower, normal
 
 NAMES = ("query", "key", "value")
 
@@ -33,6 +33,7 @@ class Facts:
     extra: dict[str, tuple] = field(default_factory=dict)  # parameters beyond the weights
     tril: str = ""  # "buffer", "parameter", "attribute" or ""
     tril_shape: tuple = ()
+    tril_triangle: bool = True  # do its entries tell the past from the future?
     other_buffers: tuple[str, ...] = ()
     persistent: bool = False
     moves: bool = False
@@ -175,9 +176,19 @@ def _look_at_tril(head, facts):
         facts.tril = "attribute"
     if isinstance(tril, torch.Tensor):
         facts.tril_shape = tuple(tril.shape)
+        facts.tril_triangle = _tells_past(tril)
     facts.persistent = "tril" in head.state_dict()
     moved = getattr(head.to("meta"), "tril", None)
     facts.moves = isinstance(moved, torch.Tensor) and moved.device.type == "meta"
+
+
+def _tells_past(tril) -> bool:
+    """Zero exactly above the diagonal, or exactly on and below it, as in a mask that is added."""
+    marked = tril.detach() != 0
+    if marked.dim() < 2 or marked.shape[-1] != marked.shape[-2]:
+        return True  # its size is what is off
+    past = lower(marked.shape[-1])
+    return bool((marked == past).all() or (marked == ~past).all())
 
 
 @dataclass

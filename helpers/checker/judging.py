@@ -43,12 +43,17 @@ def _arguments_kept(record: Record):
 
 
 def _repeatable(record: Record):
-    if record.again is None:
+    if record.again is None or _weights_of_its_own(record):
         return None
     first, second = record.runs["ordinary"].value, record.again.value
     if not record.again.outcome.ok or not alike(first, second):
         return "two calls with the same input differ"
     return None
+
+
+def _weights_of_its_own(record: Record):
+    """Two heads are built to compare two calls, and further layers begin with other weights."""
+    return record.facts is not None and record.facts.ok and bool(record.facts.value.extra)
 
 
 def _gradient_reaches(record: Record):
@@ -99,7 +104,7 @@ def _no_more_parameters(f):
 
 def _tril_is_a_buffer(f):
     if f.module and f.tril != "buffer":
-        return "`tril` is not a buffer"
+        return "`tril` is not a buffer" if f.tril else "there is no buffer `tril`"
     return None
 
 
@@ -107,6 +112,12 @@ def _tril_fits(f):
     n = ORDINARY.n
     if f.tril == "buffer" and f.tril_shape not in ((n, n), (1, n, n)):
         return f"the buffer has shape {f.tril_shape} where block_size is {n}"
+    return None
+
+
+def _tril_is_a_triangle(f):
+    if f.tril == "buffer" and not f.tril_triangle:
+        return "the buffer `tril` does not hold the lower triangle"
     return None
 
 
@@ -128,8 +139,13 @@ def _learns(record: Record):
     got = record.learning
     if got is None or not got.ok:
         return None
-    lost = [n for n, reached in got.value.items() if not reached and not n.endswith("bias")]
+    lost = [n for n, reached in got.value.items() if not reached and not expects_none(n)]
     return f"no gradient reaches {', '.join(lost)}" if lost else None
+
+
+def expects_none(parameter):
+    """A bias of the keys cancels in the softmax, and a mask is a constant wherever it is kept."""
+    return parameter.endswith("bias") or parameter == "tril"
 
 
 def _trains(record: Record):
@@ -174,6 +190,7 @@ QUESTIONS = (
     Question("parameters", "no parameters beside the three weights", _facts(_no_more_parameters)),
     Question("buffer", "`tril` is a buffer", _facts(_tril_is_a_buffer)),
     Question("buffer size", "`tril` is (block_size, block_size)", _facts(_tril_fits)),
+    Question("buffer values", "`tril` holds the lower triangle", _facts(_tril_is_a_triangle)),
     Question("later calls", "a call changes nothing for later ones", _later),
     Question("learning", "a gradient reaches each layer", _learns),
     Question("train mode", "train mode answers as eval does", _trains),

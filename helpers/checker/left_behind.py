@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import torch
+
 from . import errors
 from .gaps import gap
-from .judging import judge
+from .judging import expects_none, judge
 from .probes import ORDINARY_NUMBERS, Record
 
 # Faults after which no gradient can be expected.
@@ -42,13 +44,16 @@ def left_behind(record: Record, named: set[str]):
 
 def _reached(record):
     learned = record.learning.value
-    return tuple("reaches" if ok else "none" for name, ok in learned.items() if "bias" not in name)
+    return tuple("reaches" if ok else "none" for n, ok in learned.items() if not expects_none(n))
 
 
 def _cut(record, named, gradients):
     """Is a missing gradient a fault of its own, and not what another fault entails?"""
-    if "nan" in gradients:
+    value = record.runs["ordinary"].value
+    if "nan" in gradients or value is None:
         return False
+    if isinstance(value, torch.Tensor) and value.isnan().any():
+        return False  # what is NaN hands no gradient on
     right = all(
         run.outcome.ok and not gap(record.exercise, run.case, run.value).text
         for name, run in record.runs.items()

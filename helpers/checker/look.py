@@ -10,7 +10,7 @@ from helpers.handsized import Eye
 from helpers.matrices import written
 
 from . import contracts, errors, noticed
-from .catalogue import CLOSER, MISCONCEPTIONS
+from .catalogue import CLOSER, IN_EXERCISE, MISCONCEPTIONS
 from .contracts import Case, Sizes
 from .gaps import expected, gap
 from .judging import DESCRIBED, QUESTIONS, asked
@@ -27,14 +27,15 @@ WIDER = {"sees-the-future": "mask-result-thrown-away"}
 class Look:
     """Runs a wrong attempt on the smallest example and says which property fails."""
 
-    def __init__(self, exercise, attempt, record: Record, guard):
+    def __init__(self, exercise, attempt, record: Record, failed, guard):
         self.exercise, self.record, self.guard = exercise, record, guard
+        self.failed = failed  # {name of a question: what it found}
         self.function = as_function(exercise, attempt, order=record.order)
 
     # -------------------------------- stage one
-    def first(self, failed, diagnosis):
+    def first(self, diagnosis):
         """What holds, and which rows agree, with the triage rule's hint."""
-        ordinary = self.record.runs["ordinary"]
+        ordinary, failed = self.record.runs["ordinary"], self.failed
         error = self._error()
         if error:
             yield from self._raised(error, ordinary.case, diagnosis.traced)
@@ -63,9 +64,8 @@ class Look:
                 "the expected ones."
             )
             failed = {n: t for n, t in failed.items() if n in _WITHOUT_WEIGHTS}
-        beside = [n for n in failed if n not in self.record.runs]
-        for name in beside:
-            yield f"Not as asked: {failed[name]}."
+        for text in dict.fromkeys(t for n, t in failed.items() if n not in self.record.runs):
+            yield f"Not as asked: {text}."
         if "ordinary" in failed:
             yield from self._rows(ordinary.case, ordinary.value)
         else:
@@ -74,6 +74,9 @@ class Look:
                     yield f"Fails {_CASES[name]}: {failed[name]}."
 
     def _raised(self, error, case: Case, traced):
+        facts = self.record.facts
+        if facts is not None and facts.ok and not facts.value.module:
+            yield "Not as asked: the class does not extend nn.Module."
         yield f"Your attempt raised {error.type}: {error.text}"
         if error.line:
             yield f"In line {error.number} of the function: `{error.line}`"
@@ -101,12 +104,12 @@ class Look:
             yield hint
 
     # -------------------------------- stage two
-    def example(self, failed):
+    def example(self):
         """The first property that fails, on the smallest example that shows it."""
         if self._unloaded() and not self._error():
             yield f"Expected: {_LAYERS}."
             return
-        for case, title in self._small_cases(failed):
+        for case, title in self._small_cases():
             got = run(self.function, case, self.guard)
             if got.outcome.late:
                 return
@@ -123,10 +126,10 @@ class Look:
             yield f"{title}: {fails}."
             yield from self._tables(case, got.value)
             return
-        beside = [failed[n] for n in failed]
+        beside = self.failed.values()
         yield f"The numbers agree on the small examples. Not as asked: {'; '.join(beside)}."
 
-    def _small_cases(self, failed):
+    def _small_cases(self):
         eye = contracts.small_case(self.exercise)
         words = {
             "averaging_matrix": "With T = 3",
@@ -140,7 +143,7 @@ class Look:
             return
         two = Sizes(2, 3, 5, 4, 6, 2)
         yield contracts.case(self.exercise, "two sequences", two, 60), "On two sequences of three"
-        for name in failed:
+        for name in self.failed:
             if name in self.record.runs and name != "ordinary":
                 yield self.record.runs[name].case, f"On an input {_CASES[name]}"
 
@@ -170,22 +173,43 @@ class Look:
         """The misconceptions, each with a nudge; or what can be seen, where none fits."""
         slugs = diagnosis.slugs
         firsts = {fault[0] for fault in diagnosis.faults}
+        said: set[str] = set()
         for number, slug in enumerate(slugs):
-            if WIDER.get(slug) in slugs:
+            sentence, nudge = self._told(slug, diagnosis.labels.get(slug, ""))
+            if WIDER.get(slug) in slugs or sentence in said:
                 continue
             if number:
                 yield "And:" if slug in firsts else "Or, with the same numbers:"
-            yield _sentence(slug, diagnosis.labels.get(slug, ""))
-            yield f"A nudge: {MISCONCEPTIONS[slug].nudge}"
+            yield sentence
+            yield f"A nudge: {nudge}"
+            said.add(sentence)
         if not slugs:
             yield "This mistake is none of those the checker knows by name, so it does not guess."
             yield from self._seen()
 
+    def _told(self, slug, label):
+        """The misconception in a sentence, and a nudge, as they read in this exercise."""
+        sentence, nudge = IN_EXERCISE.get((slug, self.exercise.name), (None, None))
+        sentence = sentence or _sentence(slug, label)
+        if self.exercise.name == "Head":
+            for weight, layer in (("Wq", "query"), ("Wk", "key"), ("Wv", "value")):
+                sentence = sentence.replace(weight, f"The layer `{layer}`")
+        return sentence, nudge or MISCONCEPTIONS[slug].nudge
+
     def _seen(self):
         """Facts about an attempt that no name fits, and where to look."""
         ordinary = self.record.runs["ordinary"]
-        if self._error():
-            yield "Begin with the line that raised, and print the shapes of what goes into it."
+        error = self._error()
+        if error:
+            shapes = error.type in ("RuntimeError", "IndexError") and any(
+                map(str.isdigit, error.text)
+            )
+            also = ", and print the shapes of what goes into it" if shapes else ""
+            yield f"Begin with the line that raised{also}."
+            return
+        numbers = [n for n in self.failed if n in self.record.runs]
+        if not numbers:
+            yield "The numbers are right; what is not as asked stands above."
             return
         if self._unloaded():
             return
@@ -195,6 +219,7 @@ class Look:
             ordinary.value, "shape", None
         )
         look = "The smallest example above is where to look"
+        fits = fits and "ordinary" in numbers
         yield f"{look}: work out its first marked row by hand." if fits else f"{look}."
 
     def _again(self, case):
@@ -226,7 +251,7 @@ _CASES = {
 
 
 # What is asked of a head that has no weights of the names that are wanted.
-_WITHOUT_WEIGHTS = ("bias", "buffer", "buffer size", "as built")
+_WITHOUT_WEIGHTS = ("bias", "buffer", "buffer size", "buffer values", "as built")
 _LAYERS = (
     "three layers on the head itself, `self.key`, `self.query` and `self.value`, each an "
     "`nn.Linear` from C to head_size without bias"

@@ -21,7 +21,7 @@ INF = float("inf")
 
 class Attempt(NamedTuple):
     exercise: str
-    kind: str  # "wrong", "right", "grey" or "both"
+    kind: str  # "wrong", "only", "right", "grey" or "both"
     slugs: tuple[str, ...]
     attempt: Any
     name: str
@@ -50,6 +50,11 @@ def right(exercise):
 
 def grey(exercise, remark):
     return _add("grey", exercise, (remark,))
+
+
+def only(exercise, *slugs):
+    """Named so and by nothing else: what a fault entails is not a fault of its own."""
+    return _add("only", exercise, slugs)
 
 
 def both(exercise, *slugs):

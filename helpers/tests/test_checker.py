@@ -15,9 +15,10 @@ import torch
 from helpers import check
 from helpers.checker import contracts
 from helpers.checker.catalogue import CLOSER, EXERCISES_OF, MISCONCEPTIONS, REMARKS
+from helpers.checker.diagnosis import TIME_FIRST
 from helpers.checker.recipes import RECIPES
 from helpers.tests import given
-from helpers.tests.checker_bank import BANK
+from helpers.tests.checker_banks import BANK
 
 torch.set_num_threads(1)
 HERE = Path(__file__).parent
@@ -76,6 +77,8 @@ def test_bank(exercise):
         told = (a.name, result.verdict, result.faults, result.remarks)
         if a.kind in ("right", "grey"):
             assert result.verdict == "right" and result.remarks == a.slugs, told
+        elif a.kind == "only":
+            assert result.verdict == "wrong" and result.faults == a.slugs, told
         elif a.kind == "both":
             assert all(named(result, (s,), exercise, 4) for s in a.slugs), told
         else:
@@ -282,7 +285,7 @@ def test_closer_sentences_belong_to_a_switch():
         for option in step.options
         for slug in option.slugs
     }
-    assert set(CLOSER) <= switches
+    assert set(CLOSER) <= switches | {("axis-added-or-lost", TIME_FIRST)}
 
 
 def test_a_check_costs_no_more_than_a_few_runs_of_the_record():

@@ -10,7 +10,8 @@ from helpers.checker import contracts, gaps, judging, probes
 from helpers.checker.attempts import files
 from helpers.checker.guard import Guard
 from helpers.tests import given
-from helpers.tests.checker_bank import BANK, Base
+from helpers.tests.checker_bank import Base
+from helpers.tests.checker_banks import BANK
 
 torch.set_num_threads(1)
 
@@ -74,6 +75,16 @@ class LearnedScale(Base):
         return super().forward(x) * self.scale
 
 
+class Unfilled(Base):
+    """Masks without its buffer, which holds nothing."""
+
+    def setup(self, C, H, n):
+        self.register_buffer("tril", torch.zeros(n, n))
+
+    def lower(self, T):
+        return torch.ones(T, T).tril()
+
+
 # Attempts that one question alone can catch.
 EXTRA = {
     "ordinary": (("bow", ordinary_only),),
@@ -83,6 +94,7 @@ EXTRA = {
     "T = block_size": (("Head", FullLength),),
     "train mode": (("Head", Wobbles),),
     "buffer size": (("Head", TooLarge),),
+    "buffer values": (("Head", Unfilled),),
     "far below": (("causal_weights", leaks_far_below),),
     "repeatable": (("averaging_matrix", now_and_then),),
     "parameters": (("Head", LearnedScale),),
@@ -95,7 +107,7 @@ def attempts():
         if e.verdict == "wrong":
             yield e.kind, e.attempt
     for a in BANK[::2]:
-        if a.kind == "wrong":
+        if a.kind in ("wrong", "only"):
             yield a.exercise, a.attempt
     for pairs in EXTRA.values():
         yield from pairs

@@ -6,12 +6,12 @@ at the place and leaves the line to the student.
 
 from __future__ import annotations
 
-from .closer import CLOSER
+from .closer import CLOSER, IN_EXERCISE
 from .entry import Misconception
 from .scores import SCORES_AND_MORE
 from .weights import WEIGHTS
 
-__all__ = ["CLOSER", "EXERCISES_OF", "MISCONCEPTIONS", "REMARKS", "Misconception"]
+__all__ = ["CLOSER", "EXERCISES_OF", "IN_EXERCISE", "MISCONCEPTIONS", "REMARKS", "Misconception"]
 
 MISCONCEPTIONS = {**WEIGHTS, **SCORES_AND_MORE}
 EXERCISES_OF = {slug: m.exercises for slug, m in MISCONCEPTIONS.items()}

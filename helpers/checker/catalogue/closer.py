@@ -2,6 +2,37 @@
 
 from __future__ import annotations
 
+# In one exercise a misconception reads otherwise: sentence and nudge, None where the general one
+# is right there too.
+_LAST = "The queries are the last positions."
+IN_EXERCISE = {
+    ("sees-the-future", "sdpa_decode"): (
+        None,
+        f"{_LAST} Which keys come after the first query's own, and what keeps them out?",
+    ),
+    ("one-future-token", "sdpa_decode"): (
+        None,
+        f"{_LAST} Count the keys that the first one may use, then those that yours uses.",
+    ),
+    ("diagonal-masked", "sdpa_decode"): (
+        "Each query leaves its own token out: the window ends one key too early.",
+        "A token may attend to itself. Where is a query's own key: inside your window or outside?",
+    ),
+    ("future-instead-of-past", "sdpa_decode"): (
+        "The wrong triangle: each query keeps its own key and what comes after it, not what came "
+        "before.",
+        f"{_LAST} How many keys may the very last one use, and how many does yours use?",
+    ),
+    ("never-normalised", "averaging_matrix"): (
+        "A row is never divided by the number of its entries: it adds up, and does not average.",
+        None,
+    ),
+    ("never-normalised", "causal_weights"): (
+        "A row is never divided by its total: these are exponentials, and not yet shares.",
+        None,
+    ),
+}
+
 # The same, closer: where it is known which way of doing it gives the attempt's numbers. The second
 # part of a key is the label of that switch in the recipe.
 CLOSER = {
@@ -49,6 +80,8 @@ CLOSER = {
     "that is the square root only where it is applied to q and to k.",
     ("root-miswritten", "/ d_k ** 2"): "The scores are divided by the square of d_k, not by its "
     "square root.",
+    ("axis-added-or-lost", "time first"): "The numbers are right and the axes are in another "
+    "order: time comes first, and the batch should.",
     ("softmax-over-grid", "over everything"): "One softmax runs over all sequences at once: all "
     "entries together sum to 1, and each row should.",
     ("mean-over-wrong-axis", "over channels"): "The mean runs over the channels, and not over "

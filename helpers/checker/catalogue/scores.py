@@ -34,8 +34,7 @@ SCORES_AND_MORE = {
     ),
     "divided-by-another-number": entry(
         SCALE,
-        "The scores are divided by a number that is not √d_k: the size of another axis, or a "
-        "measured spread.",
+        "The scores are divided by a number that is not √d_k.",
         "Which axis is summed away in q · k? Its size is the one that matters.",
     ),
     "root-miswritten": entry(
@@ -84,7 +83,8 @@ SCORES_AND_MORE = {
     "elementwise-product": entry(
         f"project {GRID}",
         "`*` multiplies entry by entry, and a matrix product is meant.",
-        "A dot product multiplies and then adds. Where do you add?",
+        "A dot product multiplies and then adds, for each pair of positions. How many numbers come "
+        "out for T positions, and how many do you get?",
     ),
     "compared-with-itself": entry(
         GRID,
@@ -210,7 +210,7 @@ SCORES_AND_MORE = {
     ),
     "mask-not-sliced": entry(
         "Head",
-        "The mask is not cut to the T positions at hand, so only T = block_size works.",
+        "The mask is not cut to its first T rows and columns, so only T = block_size works.",
         "The buffer is (block_size, block_size) and the grid (T, T). Which part of it is needed?",
     ),
     "state-kept-between-calls": entry(

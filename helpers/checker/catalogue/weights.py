@@ -56,8 +56,8 @@ WEIGHTS = {
     # ------------------------------------ how the mask is applied
     "mask-result-thrown-away": entry(
         MASKED,
-        "The mask is made and its result is not kept: `masked_fill` returns a new tensor and "
-        "leaves the old one as it was.",
+        "The mask is made and its result is not kept: `masked_fill`, `where` and `+` give back a "
+        "new tensor and leave the old one as it was.",
         "Follow the masked tensor from the line that makes it. Who uses it?",
     ),
     "mask-after-softmax": entry(

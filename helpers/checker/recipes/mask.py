@@ -115,6 +115,10 @@ def _after(value):
     return with_(masked=lambda s: s["scores"], late_fill=lambda s: value)
 
 
+def _zeros_twice(s):
+    return {**filled(0.0)(s), "late_fill": 0.0}
+
+
 def _zeros_as_mask(s, m):
     cut = s * m
     return cut.masked_fill(cut == 0, -INF)
@@ -160,6 +164,7 @@ FILL_WEIGHTS = Step(
     (
         *FILL_GRID,
         Option("0 after the softmax", AFTER, _after(0.0)),
+        Option("0 before and after the softmax", ZERO[:1] + AFTER, _zeros_twice),
         Option("-inf after the softmax", AFTER, _after(-INF)),
         Option("-1e9 after the softmax", AFTER, _after(-1e9)),
     ),
