@@ -44,7 +44,7 @@ NUMBERS_UP_TO, NUMBERS_IN_ALL = 8, 512
 LARGEST = 128
 LONGEST_NAME = 12
 CLEAR = (0.0, 0.0, 0.0, 0.0)
-HEARD = ListedColormap(["#eeeeee", "#c2500a"], name="heard", bad=CLEAR)
+HEARD = ListedColormap(["#eeeeee", "#c2500a"], name="heard").with_extremes(bad=CLEAR)
 GREYS = ("#ffffff", "#000000", "#dcdcdc", "#8a8a8a", "#444444", "#b4b4b4", "#686868")
 NO_NUMBER = "#e2479c"  # the ground of NaN and inf, like nothing in the colour maps
 
