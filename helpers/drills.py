@@ -553,7 +553,7 @@ _STYLE = """
 .helpers-drill p{margin:4px 0}
 .helpers-drill table{display:inline-table;vertical-align:top;margin:4px 28px 4px 0;
 border-collapse:collapse;font-size:var(--jp-code-font-size,13px)}
-.helpers-drill td,.helpers-drill th{text-align:left;padding:2px 10px 2px 0;border:0;
+.helpers-drill td,.helpers-drill th{text-align:left;padding:2px 24px 2px 0;border:0;
 background:none;white-space:pre-wrap;color:var(--jp-content-font-color1,inherit)}
 .helpers-drill code{background:none;padding:0;font-family:var(--jp-code-font-family,monospace);
 font-size:inherit;white-space:pre;color:inherit}
