@@ -34,6 +34,18 @@ def _faults(found) -> int:
     return sum(bool(option.slugs) for _, option in found.options)
 
 
+def _more_than_needed(found, others) -> bool:
+    """Does another way give the same numbers with some of these names only?"""
+    return any(set(other.slugs) < set(found.slugs) for other in others)
+
+
+# A name that says nothing beside one of these: the way in which it comes about has that name.
+ENTAILED_BY = {
+    "factors-in-wrong-order": {"grid-over-features"},  # v @ grid is all that fits
+    "divided-by-another-number": {"factors-in-wrong-order"},  # W @ x has another width
+    "scaled-after-softmax": {"softmax-missing"},
+}
+
 TIME_FIRST = "time first"  # a label that no switch of the recipes has
 
 
@@ -377,9 +389,12 @@ class Doctor:
         ] or found
         valid = self.evidence.borne_out(valid)
         fewest = min(_faults(f) for f in valid)
-        for one in [f for f in valid if _faults(f) == fewest][:3]:
+        shortest = [f for f in valid if _faults(f) == fewest]
+        for one in [f for f in shortest if not _more_than_needed(f, shortest)][:3]:
+            named = set(one.slugs)
             for _, option in one.options:
-                self.name(self.evidence.order_twins(option.slugs))
+                if not any(ENTAILED_BY.get(slug, set()) & named for slug in option.slugs):
+                    self.name(self.evidence.order_twins(option.slugs))
 
     def _axis_elsewhere(self, found, values):
         """The right numbers in another shape, for a batch of one or a single token."""

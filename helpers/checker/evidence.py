@@ -25,6 +25,17 @@ TURNING = {
     "movedim",
     "einsum",
 }
+NEEDS_A_MASK = {
+    "fill-not-low-enough",
+    "mask-added-as-ones",
+    "zero-instead-of-minus-inf",
+    "tiny-fill",
+    "plus-inf-fill",
+    "mask-after-softmax",
+    "zeros-used-as-mask",
+    "values-masked",
+}
+ADDING = {"add", "add_", "__add__", "__radd__", "__iadd__", "sub", "sub_", "__sub__", "__rsub__"}
 
 
 @dataclass
@@ -71,9 +82,16 @@ class Evidence:
         """A scale that does not follow the sizes: a size of the lessons, or another number."""
         if self.exercise in ("sdpa", "sdpa_decode", "raw_scores") or scale >= 1:
             return ()
-        lesson = [size**0.5 for size in (4, 8, 16, 64, 384)] + [8.0, 16.0, 64.0, 384.0]
-        both = ("size-hard-coded", "divided-by-another-number")
-        return both if any(abs(1 / scale - n) < 1e-3 for n in lesson) else both[::-1]
+        hard, other = "size-hard-coded", "divided-by-another-number"
+
+        def among(sizes):
+            return any(abs(1 / scale - size) < 1e-3 for size in sizes)
+
+        if among((8.0,)):
+            return hard, other  # T, or the root of C
+        if among((8**0.5, 32.0, 32**0.5)):
+            return other, hard  # T where a root of d_k belongs, or a size of lesson 09
+        return (hard,) if among((4.0, 16.0, 64.0, 384.0, 384**0.5)) else (other,)
 
     def order_twins(self, slugs):
         """Order twins by what the calls show; a twin that they exclude is left out."""
@@ -107,10 +125,26 @@ class Evidence:
         return slugs
 
     def borne_out(self, found):
-        """Without the ways to a matrix that end in a transposition which no call made."""
-        if self.exercise != "averaging_matrix" or any(s.name in TURNING for s in self.live):
+        """Without the ways that need a call which was not made: a transposition, or a mask."""
+        if self.exercise == "averaging_matrix":
+            if any(s.name in TURNING for s in self.live):
+                return found
+            return [f for f in found if "weights-transposed" not in f.slugs] or found
+        if self._may_mask():
             return found
-        return [f for f in found if "weights-transposed" not in f.slugs] or found
+        return [f for f in found if not NEEDS_A_MASK & set(f.slugs)] or found
+
+    def _may_mask(self):
+        """Is there a live call that could write or add a fill, other than a scale?"""
+        return any(
+            step.name in MASKING
+            or step.name == "scaled_dot_product_attention"
+            or step.name in ADDING | PRODUCTS_BY_ENTRY
+            and sum(bool(shape) for shape in step.shapes) > 1
+            or step.name in ADDING
+            and any(_scalars(step))
+            for step in self.live
+        )
 
     def _mask_dropped(self):
         T = self.sizes.T

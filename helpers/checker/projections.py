@@ -97,6 +97,7 @@ _OTHER_PROJECTIONS = (
     (lambda x, W: W.T @ x, "factors-in-wrong-order"),
     (lambda x, W: x * W, "elementwise-product"),
     (lambda x, W: x * W.T, "elementwise-product"),
+    (lambda x, W: x[..., None] * W, "elementwise-product"),
 )
 _CHAINS = (
     (lambda x, A, B: x @ A @ B, "projections-chained"),

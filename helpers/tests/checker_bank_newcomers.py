@@ -315,3 +315,98 @@ class _(Sized):
         T = x.shape[1]
         s = self.scores(x).masked_fill(self.tril[T, T] == 0, -INF)
         return s.softmax(-1) @ self.value(x)
+
+
+# ---------------------------------------- one name, and no second that follows from it
+@only("causal_weights", "sees-the-future", "softmax-over-batch")
+def _(scores):
+    return scores.softmax(0)
+
+
+@only("causal_weights", "sees-the-future", "softmax-over-queries")
+def _(scores):
+    return F.softmax(scores, 1)
+
+
+@only("causal_weights", "sees-the-future", "softmax-twice")
+def _(scores):
+    return scores.softmax(-1).softmax(-1)
+
+
+@only("causal_weights", "mask-after-softmax", "softmax-over-batch")
+def _(scores):
+    return scores.softmax(0).tril()
+
+
+@only("causal_weights", "mask-after-softmax", "softmax-over-queries")
+def _(scores):
+    return scores.softmax(1) * causal(scores.shape[-1])
+
+
+@only("causal_attention", "scaled-after-softmax")
+def _(x, Wq, Wk, Wv):
+    q, k, v = x @ Wq, x @ Wk, x @ Wv
+    s = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~causal(x.shape[1]), -INF)
+    return s.softmax(-1) @ v / q.shape[-1] ** 0.5
+
+
+@only("self_attention", "grid-over-features")
+def _(x, Wq, Wk, Wv):
+    q, k, v = x @ Wq, x @ Wk, x @ Wv
+    return v @ (q.mT @ k / q.shape[-1] ** 0.5).softmax(-1)
+
+
+@only("self_attention", "factors-in-wrong-order")
+def _(x, Wq, Wk, Wv):
+    q, k, v = Wq @ x, Wk @ x, Wv @ x
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+
+@only("causal_attention", "softmax-missing")
+def _(x, Wq, Wk, Wv):
+    q, k, v = x @ Wq, x @ Wk, x @ Wv
+    s = q @ k.mT / q.shape[-1] ** 0.5
+    return s.masked_fill(~causal(x.shape[1]), 0) @ v
+
+
+@only("attention_scores", "divided-by-another-number")
+def _(q, k):
+    return q @ k.mT / 10
+
+
+@only("causal_attention", "divided-by-another-number")
+def _(x, Wq, Wk, Wv):
+    q, k, v = x @ Wq, x @ Wk, x @ Wv
+    s = (q @ k.mT * 0.1).masked_fill(~causal(x.shape[1]), -INF)
+    return s.softmax(-1) @ v
+
+
+@only("causal_attention", "size-hard-coded")
+def _(x, Wq, Wk, Wv):
+    q, k, v = x @ Wq, x @ Wk, x @ Wv
+    s = (q @ k.mT / 64).masked_fill(~causal(x.shape[1]), -INF)
+    return s.softmax(-1) @ v
+
+
+@only("attention_scores", "size-hard-coded", "divided-by-another-number")
+def _(q, k):
+    return q @ k.mT / 8
+
+
+# ---------------------------------------- entries multiplied, and never summed
+@only("attention_scores", "elementwise-product")
+def _(q, k):
+    return q[:, :, None] * k[:, None] / q.shape[-1] ** 0.5
+
+
+@only("project", "elementwise-product")
+def _(x, Wq, Wk, Wv):
+    return tuple(torch.einsum("btc,ch->btch", x, W) for W in (Wq, Wk, Wv))
+
+
+@only("averaging_matrix", "count-off-by-one")
+def _(T):
+    m = torch.zeros(T, T)
+    for i in range(T):
+        m[i, : i + 1] = 1 / i if i else INF
+    return m

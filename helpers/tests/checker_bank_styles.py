@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.tests.checker_bank import both, causal, grey, right, wrong
+from helpers.tests.checker_bank import both, causal, grey, only, right, wrong
 
 INF = float("inf")
 
@@ -613,7 +613,7 @@ def _(q, k):
     return torch.einsum("bth,btg->bhg", q, k) / q.shape[-1] ** 0.5
 
 
-@wrong("attention_scores", "size-hard-coded", "divided-by-another-number")
+@only("attention_scores", "size-hard-coded")
 def _(q, k):
     return torch.matmul(q, k.transpose(1, 2)) * 0.25
 

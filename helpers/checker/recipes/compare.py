@@ -294,6 +294,8 @@ GRID_ALONE = Step(
         Option("q * k summed", ("elementwise-product",), _grid(lambda q, k: (q * k).sum(-1))),
         Option("q * k summed, axis kept", ("elementwise-product",),
                _grid(lambda q, k: (q * k).sum(-1, keepdim=True))),
+        Option("q * k of each pair", ("elementwise-product",),
+               _grid(lambda q, k: q[:, :, None] * k[:, None])),
         Option("every sequence with every other", MIXED,
                _grid(lambda q, k: torch.tensordot(q, k, ([-1], [-1])))),
     ),

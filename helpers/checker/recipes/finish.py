@@ -45,7 +45,7 @@ MASK_STAGES = (
     Option("the mask for each sequence", STAGE, _mask_itself(True, True)),
     Option("the mask to add", STAGE, _additive_mask),
 )
-AFTER_SOFTMAX = ("scaled-after-softmax", "scaled-twice")
+AFTER_SOFTMAX = ("scaled-after-softmax",)
 
 
 def _stages(*names):
@@ -57,7 +57,7 @@ _FINISH_OUT = (
     Option("/ sqrt(d_k) at the end", AFTER_SOFTMAX,
            finish(lambda t, s: t / s["left"].shape[-1] ** 0.5)),
     Option("/ d_k at the end", AFTER_SOFTMAX, finish(lambda t, s: t / s["left"].shape[-1])),
-    Option("* sqrt(d_k) at the end", ("scaled-after-softmax",),
+    Option("* sqrt(d_k) at the end", AFTER_SOFTMAX,
            finish(lambda t, s: t * s["left"].shape[-1] ** 0.5)),
     Option("relu at the end", EXTRA, finish(lambda t, s: t.relu())),
     Option("tanh at the end", EXTRA, finish(lambda t, s: t.tanh())),

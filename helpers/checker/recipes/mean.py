@@ -170,6 +170,8 @@ DIVIDE_MATRIX = Step(
         Option("/ t", COUNT, _divided(lambda w: _steps(len(w)))),
         Option("/ t from row 1 on", COUNT,
                _matrix(lambda w: (w / _steps(len(w))).nan_to_num(posinf=0))),
+        Option("/ t, zeros kept", COUNT,
+               _matrix(lambda w: (w / _steps(len(w))).nan_to_num(0, INF, -INF))),
         Option("//", ("floor-division",),
                _matrix(lambda w: torch.floor(w / w.sum(1, keepdim=True)))),
         Option("// column totals", ("floor-division", "columns-normalised"),
