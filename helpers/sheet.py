@@ -54,7 +54,8 @@ class Sheet(Eye):
             *(f"at {place}" for place in range(LETTERS)),
         )
         first, second = (visible(letter) for letter in self.letters[:2])
-        self.reads = ("one", f"is {first}", f"is {second}", "place")
+        self.carries = ("one", f"is {first}", f"is {second}", "place")  # the columns of v
+        self.reads = ("one", f"share of {first}", f"share of {second}", "place")  # of out
 
     def __repr__(self):
         return f"Sheet({self.word!r}, {self.seed})"

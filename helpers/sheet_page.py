@@ -18,7 +18,7 @@ class Part(NamedTuple):
     name: str
     formula: str
     rows: str  # "tokens" or "channels"
-    columns: str  # "channels", "tokens", "reads", or nothing
+    columns: str  # "channels", "tokens", "carries", "reads", or nothing
     given: bool = False
 
 
@@ -34,7 +34,7 @@ BANDS = (
         Part("xbow", "average of x so far", "tokens", "channels"),
         Part("q", "x @ Wq", "tokens", ""),
         Part("k", "x @ Wk", "tokens", ""),
-        Part("v", "x @ Wv", "tokens", "reads"),
+        Part("v", "x @ Wv", "tokens", "carries"),
     ),
     (
         Part("raw", "q @ kᵀ", "tokens", "tokens"),

@@ -20,8 +20,9 @@ each_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.nam
 
 DETAILS = re.compile(r"<details>(.*?)</details>", re.S)
 FENCE = re.compile(r"```python\n(.*?)```", re.S)
-# Functions that take the steps of their lesson's exercise, because what follows builds on them.
-TAUGHT = {"08_the_fused_call.ipynb": {"fused"}}
+# Functions that take the steps of their lesson's exercise: what follows builds on the one, and the
+# other is what the reader is to write again from memory.
+TAUGHT = {"08_the_fused_call.ipynb": {"fused"}, "10_at_the_whiteboard.ipynb": {"self_attention"}}
 TELLING = 12  # characters of a line, without spaces, below which it tells nothing
 
 

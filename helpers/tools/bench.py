@@ -40,11 +40,12 @@ IMPORT_RATIO, IMPORT_SECONDS = 0.1, 0.1
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 CALLS = ("loop", "product", "by_hand", "fused", "fused_4d")
 # Where lesson 09 keeps its validation losses, and their bounds on tiny-Shakespeare.
-LOSSES = {name: f"final[{name!r}]" for name in ("none", "average", "head")}
+LOSSES = {name: f"final[{name!r}]" for name in ("none", "average", "by place", "head")}
 LOSSES |= {"wide": "wide_loss", "cheater": "both[1]"}
 LOSS_BARS = {
     "none": (2.50, 2.56),
     "average": (2.80, 2.88),
+    "by place": (None, None),
     "head": (None, 2.47),
     "wide": (None, 2.38),
     "cheater": (None, 0.6),
@@ -328,7 +329,8 @@ def training(rounds):
     yield Figure("training.head", loss["head"] / loss["none"], over="no mixing", most=1)
     for name, found in loss.items():
         least, most = LOSS_BARS[name] if shakespeare else (None, None)
-        yield Figure(f"training.{name}.loss", found, "nats", least=least, most=most)
+        key = f"training.{name.replace(' ', '_')}.loss"
+        yield Figure(key, found, "nats", least=least, most=most)
 
 
 @group
