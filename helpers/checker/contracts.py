@@ -34,6 +34,9 @@ ONE_SEQUENCE = Sizes(1, 5, 7, 6, 10)
 ONE_TOKEN = Sizes(2, 1, 7, 6, 10, 1)
 LESSON = Sizes(4, 8, 384, 16, 8, 5)
 
+# The widths of x in the first two models of a lecture from which attempts are often copied.
+LECTURED = (LESSON._replace(C=2), LESSON._replace(C=32))
+
 # Where an attempt raises at unequal sizes, the first of these at which it runs says why.
 EQUAL = {
     "one sequence": ONE_SEQUENCE,

@@ -13,7 +13,7 @@ import torch
 
 from . import contracts, errors
 from .catalogue import EXERCISES_OF
-from .contracts import EQUAL, LESSON, Case
+from .contracts import EQUAL, LECTURED, LESSON, Case
 from .evidence import Evidence, NoDropout, drops
 from .experiments import affine, mixes_batch
 from .gaps import LOW_ENOUGH, alike, expected, gap, plain
@@ -142,6 +142,8 @@ class Doctor:
         pointed = errors.by_call(self.trace.failed, ordinary.case.sizes)
         if pointed == ("key-not-transposed",) and self.evidence.multiplied_entries():
             pointed = ("elementwise-product",)
+        if self.evidence.averaged_another_axis():
+            pointed = ("mean-over-wrong-axis",)
         searched = self._equal_sizes(pointed)
         if searched:
             return
@@ -149,7 +151,8 @@ class Doctor:
 
     def _equal_sizes(self, pointed) -> bool:
         """Where sizes agree the attempt may run; its numbers there say what it did."""
-        for label, sizes in (*EQUAL.items(), ("lesson", LESSON)):
+        lessons = (("lesson", sizes) for sizes in (LESSON, *LECTURED))
+        for label, sizes in (*EQUAL.items(), *lessons):
             if label == "T = block_size" and self.exercise.name != "Head":
                 continue
             case = contracts.case(self.exercise, label, sizes, 50)

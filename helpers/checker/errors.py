@@ -34,6 +34,7 @@ TEXTS = (
      ("root-miswritten",)),
     (r"for \*\* or pow\(\)|pow\(\)", "", ("root-miswritten",)),
     (r"softmax\(\) (missing|received an invalid)", "", ("softmax-without-dim",)),
+    (r"division by zero", "", ("count-off-by-one",)),
     (r"leaf Variable that requires grad.*in-place", "", ("input-changed-in-place",)),
 )  # fmt: skip
 

@@ -410,3 +410,55 @@ def _(T):
     for i in range(T):
         m[i, : i + 1] = 1 / i if i else INF
     return m
+
+
+# ---------------------------------------- loops that raise, and say why
+@only("bow", "mean-over-wrong-axis")
+def _(x):
+    B, T, C = x.shape
+    out = torch.zeros(B, T, C)
+    for b in range(B):
+        for t in range(T):
+            out[b, t] = torch.mean(x[b, : t + 1], dim=1)
+    return out
+
+
+@only("bow", "mean-over-wrong-axis")
+def _(x):
+    out = torch.zeros_like(x)
+    for t in range(x.shape[1]):
+        out[:, t] = x[:, : t + 1].mean(0)
+    return out
+
+
+@only("bow", "size-hard-coded")
+def _(x):
+    B, T, C = 4, 8, 2
+    xbow = torch.zeros((B, T, C))
+    for b in range(B):
+        for t in range(T):
+            xbow[b, t] = torch.mean(x[b, : t + 1], 0)
+    return xbow
+
+
+@only("bow", "one-future-token")
+def _(x):
+    T = x.shape[1]
+    return torch.stack([x[:, : t + 2].sum(1) / (t + 2) for t in range(T)], 1)
+
+
+@only("averaging_matrix", "one-future-token")
+def _(T):
+    m = torch.zeros(T, T)
+    for i in range(T):
+        m[i, : i + 2] = 1 / (i + 2)
+    return m
+
+
+@only("averaging_matrix", "count-off-by-one")
+def _(T):
+    m = torch.zeros(T, T)
+    for i in range(T):
+        for j in range(i + 1):
+            m[i, j] = 1 / i
+    return m
