@@ -195,15 +195,15 @@ class Evidence:
         )
 
     def averaged_another_axis(self):
-        """Did the last mean or sum before the call that raised take another axis than time?"""
-        means = [s for s in self.steps if s.name in ("mean", "sum") and s.shapes and not s.raised]
-        if self.exercise != "bow" or not means or not self.steps[-1].raised:
+        """Did the call that raised store a mean or a sum over another axis than time?"""
+        last = self.steps[-1] if self.steps else None
+        if self.exercise != "bow" or last is None or not last.raised:
             return False
-        given, left = means[-1].shapes[0], tuple(means[-1].out.shape)
-        return len(given) > 1 and left not in (
-            (*given[:-2], given[-1]),
-            (*given[:-2], 1, given[-1]),
-        )
+        for step in self.steps:
+            if step.name in ("mean", "sum") and any(t is step.out for t in last.tensors):
+                given = step.shapes[0]
+                return tuple(step.out.shape) != (*given[:-2], given[-1])
+        return False
 
 
 def _first(slugs, slug):
