@@ -55,7 +55,7 @@ class Sheet(Eye):
         )
         first, second = (visible(letter) for letter in self.letters[:2])
         self.carries = ("one", f"is {first}", f"is {second}", "place")  # the columns of v
-        self.reads = ("one", f"share of {first}", f"share of {second}", "place")  # of out
+        self.reads = ("one", f"of {first}", f"of {second}", "place")  # of out: shares
 
     def __repr__(self):
         return f"Sheet({self.word!r}, {self.seed})"

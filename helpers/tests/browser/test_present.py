@@ -111,7 +111,9 @@ def run_first_code_cell(page):
     """What is presented is live: the kernel of this notebook runs a cell and answers."""
     counted = page.evaluate(
         """async () => {
-          const content = jupyterapp.shell.currentWidget.content;
+          const { content, sessionContext } = jupyterapp.shell.currentWidget;
+          await sessionContext.ready;
+          await sessionContext.session.kernel.info;
           const cell = content.widgets.find(w => w.model.type === 'code');
           cell.model.sharedModel.setSource('6 * 7');
           content.activeCellIndex = content.widgets.indexOf(cell);
