@@ -10,7 +10,7 @@ evidence   what the calls tell of twins              errors     what an exceptio
 head_faults, projections, left_behind, experiments   and of the rest, each on its own
 diagnosis  from all of it to names                   catalogue  the sentences
 noticed    facts, where no name fits                 properties what holds, in words
-look       a closer look at a wrong attempt          answer     the kinds of answer
+look       a closer look at a wrong attempt          answer     right, and wrong in stages
 report     how an answer is shown
 """
 
@@ -20,15 +20,10 @@ import difflib
 import re
 import warnings
 
-from .answer import report_nothing, report_on, report_unfit
 from .attempts import files, nothing_yet, reordered, unfit
 from .contracts import EXERCISES
-from .diagnosis import Diagnosis, Doctor
 from .guard import LIMIT, Guard
-from .judging import judge
-from .probes import observe
-from .remarks import remarks
-from .report import Result
+from .report import Result, report_nothing, report_unfit
 
 __all__ = ["Result", "check"]
 
@@ -63,6 +58,13 @@ def _checked(contract, attempt, seconds) -> Result:
     why = unfit(contract, attempt)
     if why:
         return report_unfit(contract, why)
+    # From here on there is something to look at; a lesson that is only read through needs no more.
+    from .answer import report_on
+    from .diagnosis import Diagnosis, Doctor
+    from .judging import judge
+    from .probes import observe
+    from .remarks import remarks
+
     guard = Guard(seconds, files=files(attempt))
     record = observe(contract, attempt, guard)
     if _unwritten(record):

@@ -1,29 +1,11 @@
-"""The kinds of answer: nothing yet, cannot be run, right, and wrong with all its stages."""
+"""The answers to an attempt that was run: right, and wrong with all its stages."""
 
 from __future__ import annotations
 
 from .catalogue import REMARKS
-from .contracts import Exercise
 from .judging import QUESTIONS, asked
 from .look import Look
 from .report import Result, Stage
-
-
-def report_nothing(exercise: Exercise) -> Result:
-    give = (
-        "a class, built with (C, head_size, block_size), whose forward gives"
-        if exercise.name == "Head"
-        else f"a function of {exercise.arguments} that gives"
-    )
-    return Result(
-        exercise.name,
-        "not attempted",
-        open=(f"Nothing to check yet. Asked for: {give} {exercise.returns}.",),
-    )
-
-
-def report_unfit(exercise: Exercise, why: str) -> Result:
-    return Result(exercise.name, "wrong", open=(why,))
 
 
 def report_on(exercise, attempt, record, findings, diagnosis, remarks, guard) -> Result:
